@@ -15,9 +15,9 @@ import structlog
 
 from outbox import database, private_files
 from outbox.clock import SystemClock
+from outbox.database.database_urls import without_password
 from outbox.database.migrate import migrate
 from outbox.database.transaction import Database
-from outbox.database.urls import without_password
 from outbox.errors import CannotStart
 from outbox.ids import Ids
 from outbox.queue.order import ordering

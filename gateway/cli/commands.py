@@ -19,8 +19,8 @@ from gateway.server.cells import directory_of
 from gateway.server.config import FILE_VARIABLE, Config, sources
 from gateway.server.connections import connections
 from outbox.clock import SystemClock
+from outbox.database.database_urls import without_password
 from outbox.database.transaction import Database, Row
-from outbox.database.urls import without_password
 from outbox.errors import CannotStart
 from outbox.ids import Ids
 

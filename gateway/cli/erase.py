@@ -7,7 +7,7 @@ import msgspec
 
 from gateway.cli import tables
 from gateway.cli.commands import Say, existing, user_of
-from gateway.domain.privacy import certificates, export, overview, progress
+from gateway.domain.privacy import certificates, export, person_overview, progress
 from gateway.domain.privacy.progress import Ahead
 from gateway.records.access import Actor
 from gateway.records.errors import Refusal
@@ -53,7 +53,7 @@ async def _named(tx: Tx, actor: Actor, person_id: str, email: str) -> Record | N
     Raises CannotStart for any other id.
     """
     try:
-        return await overview.named(tx, actor, person_id)
+        return await person_overview.named(tx, actor, person_id)
     except Refusal as refusal:
         if refusal.code == "not_found" and await certificates.was_there(tx, actor, person_id):
             return None
@@ -71,7 +71,7 @@ async def _told(
     if record is None:
         return [f"{person_id} was deleted before; what events and the log have of it is erased."]
     named = ", ".join(filter(None, [record["name"], record["email"], record["phone"]]))
-    counts = await db.read(overview.counts, actor, await export.found(db, actor, record))
+    counts = await db.read(person_overview.counts, actor, await export.found(db, actor, record))
     lines = [
         f"  {kind}: {_number(count)}" + (", kept without the person" if kept else "")
         for kind, count in counts.items()
@@ -84,7 +84,7 @@ async def _told(
 
 
 def _number(count: int) -> str:
-    return f"{count:,} or more" if count >= overview.MOST else f"{count:,}"
+    return f"{count:,} or more" if count >= person_overview.MOST else f"{count:,}"
 
 
 def _must_agree() -> None:

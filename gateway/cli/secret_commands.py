@@ -11,9 +11,9 @@ from gateway.server import startup
 from gateway.server.config import Config
 from outbox.clock import SystemClock
 from outbox.database import transfer_ends
+from outbox.database.database_urls import without_password
 from outbox.database.transaction import Database
 from outbox.database.transfer import Place
-from outbox.database.urls import without_password
 from outbox.errors import CannotStart, OutboxError
 from outbox.ids import Ids
 from outbox.sending.ed25519 import SEED_BYTES

@@ -31,8 +31,8 @@ from gateway.server.program import Role, program_revision, program_version
 from gateway.server.telemetry import logs
 from gateway.server.telemetry.health import HEALTH
 from gateway.server.telemetry.metrics import METRICS
+from outbox.database.database_urls import without_password
 from outbox.database.transaction import Database
-from outbox.database.urls import without_password
 from outbox.errors import CannotStart
 from outbox.ids import Ids
 from outbox.queue.upkeep.moved_owners import followed

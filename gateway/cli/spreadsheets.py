@@ -15,7 +15,7 @@ from gateway.cli import tables
 from gateway.cli.commands import Say, existing, user_of
 from gateway.cli.data.progress import Progress
 from gateway.domain.catalogue import BY_PLURAL
-from gateway.domain.imports import jobs, notices, reports, uploads
+from gateway.domain.imports import column_notices, import_reports, import_uploads, jobs
 from gateway.domain.imports.columns import parse, parse_each
 from gateway.domain.imports.import_steps import ENTRIES
 from gateway.domain.imports.importing import Importing
@@ -49,21 +49,21 @@ async def import_(config: Config, arguments: Namespace, say: Say) -> None:
     named = None if arguments.columns is None else parse(arguments.columns)
     if arguments.column:
         named = {**(named or {}), **parse_each(arguments.column)}
-    choices = uploads.Choices(named, options_of(vars(arguments)), arguments.dry_run)
+    choices = import_uploads.Choices(named, options_of(vars(arguments)), arguments.dry_run)
     async with existing(config) as db:
         actor = _actor(await user_of(db, arguments.owner))
-        import_id = await uploads.receive(
+        import_id = await import_uploads.receive(
             db, actor, entry, _pieces(Path(file)), choices=lambda: choices
         )
         job = await _ended(db, actor, import_id)
         _, faults = await db.read(jobs.read, actor, import_id)
         for fault in faults[:SHOWN]:
             where = f"line {fault.line}" + (f", {fault.heading}" if fault.heading else "")
-            what = f" ({reports.WITHOUT})" if fault.warning else ""
+            what = f" ({import_reports.WITHOUT})" if fault.warning else ""
             say(tables.inert(f"{where}: {fault.error}{what}"))
         if len(faults) > SHOWN:
             say(f"… GET /api/imports/{job.id}/faults.csv has more.")
-        for notice in notices.of(entry.resource, job.headings, job.fields):
+        for notice in column_notices.of(entry.resource, job.headings, job.fields):
             say(tables.inert(notice.text))
         would = "would be " if job.dry_run else ""
         say(
@@ -110,7 +110,7 @@ async def _write_faulty(db: Database, job: Import, file: Path, say: Say) -> None
         return
     try:
         with file.open("wb") as target:
-            async for piece in reports.lines(db, job, bom=True):
+            async for piece in import_reports.lines(db, job, bom=True):
                 target.write(piece)
     except OSError as error:
         raise CannotStart(f"{file} cannot be written: {error.strerror}") from None

@@ -48,17 +48,17 @@ async def plan(config: Config, arguments: Namespace, say: Say) -> None:
     async with _opened(config, arguments) as (db, actor, tools):
         wanted = _wanted(arguments)
         try:
-            made = await db.read(file_plan.plan, actor, wanted, tools)
+            steps_planned = await db.read(file_plan.plan, actor, wanted, tools)
         except Refusal as refusal:
             raise _told(arguments, refusal) from None
     if arguments.json:
-        say(json.encode(_record(made)).decode())
+        say(json.encode(_record(steps_planned)).decode())
     else:
-        for line in _lines(made):
+        for line in _lines(steps_planned):
             say(tables.inert(line))
-        if made.steps:
-            say(spoken()("cli.webhooks.mark", mark=made.mark))
-    if made.steps and arguments.exit_code:
+        if steps_planned.steps:
+            say(spoken()("cli.webhooks.mark", mark=steps_planned.mark))
+    if steps_planned.steps and arguments.exit_code:
         raise Ended(CHANGES)
 
 

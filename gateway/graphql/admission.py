@@ -22,7 +22,7 @@ from gateway.server.app_keys import CONFIG, DIRECTORY
 from gateway.server.http import cors
 from gateway.server.http.proxies import CLIENT, Client
 from gateway.server.http.rate_limits import LIMITS, RATE_LIMIT
-from gateway.server.origins import spelled
+from gateway.server.web_origins import spelled
 
 
 async def admit(request: web.Request) -> None:

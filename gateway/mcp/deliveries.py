@@ -11,12 +11,12 @@ import msgspec
 
 from gateway.domain.reports.index import REPORTS
 from gateway.domain.webhooks import overviews, webhooks
-from gateway.mcp import schemas
+from gateway.mcp import tool_schemas
 from gateway.mcp.calls import TooLong, call, reader, too_long
 from gateway.mcp.results import BYTES, fitting, shortened, size_of
-from gateway.mcp.schemas import KEY, OBJECT, TEXT, Schema, one_of
 from gateway.mcp.tool import DATA, Call, Sent, Tool
-from gateway.mcp.writing import must_be_allowed
+from gateway.mcp.tool_schemas import KEY, OBJECT, TEXT, Schema, one_of
+from gateway.mcp.writing_tools import must_be_allowed
 from gateway.records.access import Actor
 from gateway.records.errors import Refusal
 from gateway.records.values import dates
@@ -44,7 +44,7 @@ async def report(given: Call) -> dict[str, Any]:
     path = f"/api/reports/{given.text('name')}"
     asked = {name: given.arguments[name] for name in PERIOD if name in given.arguments}
     given.sent = Sent(
-        {"properties": {name: schemas.parameter(path, name) for name in asked}}, asked
+        {"properties": {name: tool_schemas.parameter(path, name) for name in asked}}, asked
     )
     body = (await call(given.request, "GET", path, asked)).body
     rows = body["data"]
@@ -67,7 +67,7 @@ async def deliveries(given: Call) -> dict[str, Any]:
     if "id" in given.arguments:
         return await _one(given)
     asked = {name: given.arguments[name] for name in FILTERS if name in given.arguments}
-    given.sent = Sent({"properties": {n: schemas.parameter(PATH, n) for n in asked}}, asked)
+    given.sent = Sent({"properties": {n: tool_schemas.parameter(PATH, n) for n in asked}}, asked)
     limit = given.arguments.get("limit", PAGE)
     body = (await call(given.request, "GET", PATH, {**asked, "limit": limit})).body
     content = {"data": body["data"]}
@@ -176,9 +176,9 @@ def tools() -> tuple[Tool, ...]:
         "groupBy": one_of(*groups),
         "timezone": {"type": "string", "description": "Such as America/Sao_Paulo."},
     }
-    state = schemas.parameter(PATH, "state")["enum"]
+    state = tool_schemas.parameter(PATH, "state")["enum"]
     of_id: Schema = {"type": "string", "description": "The id of a delivery."}
-    delivery = schemas.named("Delivery")
+    delivery = tool_schemas.named("Delivery")
     listed: Schema = {"type": "array", "items": delivery}
     return (
         Tool(

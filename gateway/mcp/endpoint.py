@@ -13,8 +13,8 @@ from gateway.records.errors import Refusal
 from gateway.rest import errors as rest
 from gateway.rest.body import read_body
 from gateway.server.app_keys import CONFIG
-from gateway.server.origins import spelled
 from gateway.server.telemetry.metrics import METRICS
+from gateway.server.web_origins import spelled
 
 OPEN = "/api/me"
 """A path that each credential may reach."""

@@ -6,8 +6,7 @@ from typing import Any
 
 from aiohttp import web
 
-from gateway.mcp import deliveries, reading, results, writing
-from gateway.mcp.arguments import check, nearest
+from gateway.mcp import deliveries, reading_tools, results, writing_tools
 from gateway.mcp.calls import TooLong, too_long
 from gateway.mcp.messages import (
     EARLIER,
@@ -20,6 +19,7 @@ from gateway.mcp.messages import (
     ProtocolError,
 )
 from gateway.mcp.tool import Call, Tool
+from gateway.mcp.tool_arguments import check, nearest
 from gateway.records import audit
 from gateway.records.errors import Refusal
 from gateway.server.app_keys import CONFIG
@@ -42,7 +42,7 @@ Method = Callable[[web.Request, Message], Awaitable[dict[str, Any]]]
 @cache
 def tools() -> Mapping[str, Tool]:
     """Return all tools by name."""
-    parts = (reading, writing, deliveries)
+    parts = (reading_tools, writing_tools, deliveries)
     return {tool.name: tool for part in parts for tool in part.tools()}
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from gateway.mcp.arguments import nearest
+from gateway.mcp.tool_arguments import nearest
 from gateway.records.errors import Fault, Refusal
 
 BYTES = 40_000

@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple
 from aiohttp import web
 
 from gateway.domain.catalogue import BY_PLURAL
-from gateway.mcp.schemas import Schema
+from gateway.mcp.tool_schemas import Schema
 from gateway.records.errors import Refusal
 from outbox.ids import is_id
 

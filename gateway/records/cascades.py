@@ -12,8 +12,8 @@ from gateway.records import statements
 from gateway.records.resource import Cascade, Drop, Remove, Resource, Unset
 from gateway.records.store import slot, tally
 from outbox.clock import Clock
+from outbox.database.index_plans import by_index
 from outbox.database.pacing import JobPace
-from outbox.database.plans import by_index
 from outbox.database.sql import IDS, items
 from outbox.database.transaction import Database, Tx
 

@@ -16,7 +16,7 @@ from functools import lru_cache
 from gateway.records import settled_rows, store
 from gateway.records.access import Actor
 from gateway.records.resource import Resource
-from outbox.database.plans import by_index
+from outbox.database.index_plans import by_index
 from outbox.database.transaction import Tx
 from outbox.ids import ID_LENGTH
 

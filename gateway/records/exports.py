@@ -1,6 +1,6 @@
 """Reads the records of a list as the rows of a CSV file: a header with API names, then the cells.
 
-A file can be imported again: see gateway.records.values.cells for how each value is written.
+A file can be imported again: see gateway.records.values.csv_cells for how each value is written.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from gateway.records.access import Actor
 from gateway.records.query import Query, conditions, is_empty, order_of
 from gateway.records.record import Record, records_of
 from gateway.records.resource import Resource
-from gateway.records.values import cells, dates
+from gateway.records.values import csv_cells, dates
 from gateway.records.values.written_numbers import COMMA, POINT
 from outbox.database.transaction import Database, Tx, Values
 
@@ -84,7 +84,7 @@ def rows(
     resource: Resource, records: Sequence[Record], numbers: str = POINT
 ) -> Iterator[list[str]]:
     """Yield the cells of each record in the order of `header`."""
-    readers, write = _readers(resource), cells.write
+    readers, write = _readers(resource), csv_cells.write
     for record in records:
         yield [write(read(record), numbers) for read in readers]
 

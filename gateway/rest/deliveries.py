@@ -7,7 +7,7 @@ from aiohttp import web
 from msgspec import UNSET, Struct, UnsetType
 
 from gateway.domain.catalogue import EVENT_NAMES
-from gateway.domain.webhooks import delivery_log, history
+from gateway.domain.webhooks import delivery_search, single_deliveries
 from gateway.records import idempotency
 from gateway.records.idempotency import Outcomes
 from gateway.records.values import dates
@@ -145,7 +145,7 @@ REPLAYED = ReplayedDelivery(
             shapes.example_id("contact"),
         ),
         *paging.places({"type": "string"}, shapes.example_id("delivery")),
-        page_size(history.PAGE),
+        page_size(delivery_search.PAGE),
     ),
 )  # fmt: skip
 async def list_deliveries(request: web.Request) -> web.Response:
@@ -154,12 +154,12 @@ async def list_deliveries(request: web.Request) -> web.Response:
     db, query = request.app[DB], request.query
     state = query.get("state", "all")
     [only] = [one for one in log.FILTERS if one == state]
-    (after, name), (_, limit) = paging.place_of(query), window(query, history.PAGE)
-    if after and not history.is_cursor(after):
+    (after, name), (_, limit) = paging.place_of(query), window(query, delivery_search.PAGE)
+    if after and not delivery_search.is_cursor(after):
         raise paging.no_place(name)
     caller.must("read")
     page = await scan(
-        request, caller, "searched", history.deliveries, caller, db.clock, "",
+        request, caller, "searched", delivery_search.deliveries, caller, db.clock, "",
         query.get("webhookId", "").lower(), log.DeliveryQuery(only, query.get("event", "")),
         after.lower(), record_id=query.get("recordId", "").lower(), size=limit,
     )  # fmt: skip
@@ -185,7 +185,7 @@ async def read_delivery(request: web.Request) -> web.Response:
     """GET /api/deliveries/{id}: read a delivery with its latest attempts."""
     caller = await authenticate(request)
     db = request.app[DB]
-    detail = await db.read(delivery_log.one, caller, request.match_info["id"])
+    detail = await db.read(single_deliveries.one, caller, request.match_info["id"])
     event = detail.event
     members = members_of(detail.delivery, detail.active, db.clock.wall(), detail.waiting)
     if event is not None:
@@ -202,7 +202,7 @@ async def read_delivery(request: web.Request) -> web.Response:
     return web.Response(body=_encode(shown), headers={"Content-Type": JSON})
 
 
-_replay = brief(delivery_log.replay)
+_replay = brief(single_deliveries.replay)
 
 
 @operation(
@@ -222,7 +222,7 @@ async def replay_delivery(request: web.Request) -> web.Response:
     # The handler ignores the body, so any body is valid.
     body = await bodies.read(request)
 
-    def response(done: delivery_log.Replayed) -> Response:
+    def response(done: single_deliveries.Replayed) -> Response:
         members = members_of(done.delivery, done.active, db.clock.wall(), done.waiting)
         shown = ReplayedDelivery(
             **members, warnings=[] if done.twin is None else [DeliveryWarning(TWICE, done.twin)]

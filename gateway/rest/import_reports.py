@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator
 
 from aiohttp import web
 
-from gateway.domain.imports import jobs, reports
+from gateway.domain.imports import import_reports, jobs
 from gateway.rest.auth import authenticate
 from gateway.rest.document import describe
 from gateway.rest.document.operations import Shape, operation
@@ -24,8 +24,8 @@ async def read_faults(request: web.Request) -> web.StreamResponse:
     """GET /api/imports/{id}/faults.csv: the faults of an import as a file."""
     caller = await authenticate(request)
     db = request.app[DB]
-    job = await db.read(reports.of, caller, request.match_info["id"])
-    return await _file(reports.faults(db, job), "faults")
+    job = await db.read(import_reports.of, caller, request.match_info["id"])
+    return await _file(import_reports.faults(db, job), "faults")
 
 
 @operation(
@@ -34,15 +34,15 @@ async def read_faults(request: web.Request) -> web.StreamResponse:
     parameters=(describe.id_of("import"),), headers=("Content-Disposition",), media_type="text/csv",
     description="The first 10,000 lines with faults, with the heading and the separator of the "
     "file, to be mended and imported again. Lines that were imported without a cell begin with "
-    f"`{reports.OWN_ID}`, the id of their record, which an import then updates. The latest "
+    f"`{import_reports.OWN_ID}`, the id of their record, which an import then updates. The latest "
     f"{jobs.WITH_LINES} imports have them.",
 )  # fmt: skip
 async def read_lines(request: web.Request) -> web.StreamResponse:
     """GET /api/imports/{id}/lines.csv: the faulty lines of an import as a file."""
     caller = await authenticate(request)
     db = request.app[DB]
-    job = await db.read(reports.of, caller, request.match_info["id"])
-    return await _file(reports.lines(db, job), "lines")
+    job = await db.read(import_reports.of, caller, request.match_info["id"])
+    return await _file(import_reports.lines(db, job), "lines")
 
 
 async def _file(pieces: AsyncGenerator[bytes, None], name: str) -> web.StreamResponse:

@@ -12,14 +12,14 @@ from aiohttp import web
 from msgspec import UNSET, Struct, UnsetType
 
 from gateway.domain.catalogue import Entry
-from gateway.domain.imports import jobs, notices, uploads
+from gateway.domain.imports import column_notices, import_uploads, jobs
 from gateway.domain.imports.columns import parse, parts
 from gateway.domain.imports.decoding import CHARSETS
 from gateway.domain.imports.files import MOST_BYTES, MOST_COLUMNS, MOST_LINES
 from gateway.domain.imports.import_steps import ENTRIES
+from gateway.domain.imports.import_uploads import Choices
 from gateway.domain.imports.jobs import Import, LineFault
 from gateway.domain.imports.options import CHOICES, options_of
-from gateway.domain.imports.uploads import Choices
 from gateway.records.errors import Refusal
 from gateway.records.resource import Resource
 from gateway.records.values import cells, dates
@@ -133,7 +133,7 @@ OPTIONS = tuple(
 def shown(job: Import, faults: Sequence[LineFault] | None = None) -> ImportJob:
     """Return an import as the API shows it; without faults when they are not read."""
     columns = {h: f for h, f in zip(job.headings, job.fields, strict=False) if f}
-    told = notices.of(ENTRIES[job.plural].resource, job.headings, job.fields)
+    told = column_notices.of(ENTRIES[job.plural].resource, job.headings, job.fields)
     ended = job.finished_at
     return ImportJob(
         job.id, job.plural, job.state, job.dry_run, job.encoding, columns,  # type: ignore[arg-type] # the schema of the table checks it
@@ -159,7 +159,7 @@ def import_of(entry: Entry) -> Operation:
         sent = await _sent(request)
         sent.choices()
         db = request.app[DB]
-        import_id = await uploads.receive(
+        import_id = await import_uploads.receive(
             db, caller, entry, sent.pieces, choices=sent.choices, charset=sent.charset
         )
         job = await db.read(jobs.own, caller, import_id)

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from gateway.domain.reports.index import REPORTS, Kind
 from gateway.domain.reports.periods import ReportQuery
-from gateway.records.values import cells, dates
+from gateway.records.values import csv_cells, dates
 from gateway.records.values.schemas import MOMENT
 from gateway.rest.auth import authenticate
 from gateway.rest.document import shapes
@@ -182,4 +182,4 @@ def as_csv(report: Body) -> str:
 
 def _cell(value: Any) -> Any:
     """Return the value of a cell, quoted so that a spreadsheet does not run it as a formula."""
-    return cells.inert(value) if value and isinstance(value, str) else value
+    return csv_cells.inert(value) if value and isinstance(value, str) else value

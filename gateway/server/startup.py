@@ -9,12 +9,12 @@ from gateway.server.config import Config
 from outbox import database, private_files
 from outbox.clock import Clock
 from outbox.database import postgres_url
+from outbox.database.database_urls import is_sqlite, typed_file, without_password
+from outbox.database.database_urls import sqlite_file as file_of
 from outbox.database.migrate import migrate, pending
 from outbox.database.migration_files import read_migrations
 from outbox.database.sqlite.refusals import must_be_a_file
 from outbox.database.transaction import Database, Tx
-from outbox.database.urls import is_sqlite, typed_file, without_password
-from outbox.database.urls import sqlite_file as file_of
 from outbox.errors import CannotStart
 from outbox.ids import Ids
 from outbox.webhooks import key_mark

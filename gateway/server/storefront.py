@@ -15,7 +15,7 @@ from gateway.domain.storefront.checkouts.budgets import CheckoutRates, UnpaidLim
 from gateway.domain.storefront.checkouts.checkout import Checkouts
 from gateway.domain.storefront.sign_in.customer_passwords import CustomerPasswords
 from gateway.domain.storefront.sign_in.idp_keys import Providers
-from gateway.domain.storefront.stores import hosts
+from gateway.domain.storefront.stores import hostname_claims
 from gateway.domain.storefront.visitors.attempt_limits import AttemptLimit
 from gateway.domain.storefront.visitors.network_digests import NetworkDigests
 from gateway.domain.storefront.visitors.session_tokens import TokenRing
@@ -105,5 +105,5 @@ async def reserve_hostnames(config: Config, db: Database) -> None:
     urls = (config.server.public_url, *(peer.url for peer in config.cell.peers))
     names = {hostnames.normal(urlsplit(url).hostname or "") for url in urls} - {None}
     own = {name for name in names if name}
-    if await db.read(hosts.reserved) != own:
-        await db.write(hosts.reserve, own)
+    if await db.read(hostname_claims.reserved) != own:
+        await db.write(hostname_claims.reserve, own)

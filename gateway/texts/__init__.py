@@ -161,13 +161,19 @@ def asked(header: str) -> str:
             continue
         if quality > 0:
             wanted.append((-quality, place, tag.strip().lower()))
-    return next((code for _, _, tag in sorted(wanted) if (code := known(tag))), CODES[0])
+    for _, _, tag in sorted(wanted):
+        if code := known(tag):
+            return code
+    return CODES[0]
 
 
 def known(tag: str) -> str:
     """Return the language of CODES that a lower-case tag such as `pt` or `pt-pt` means, or ""."""
     language = tag.partition("-")[0]
-    return next((code for code in CODES if code.partition("-")[0] == language), "")
+    for code in CODES:
+        if language == code.partition("-")[0]:
+            return code
+    return ""
 
 
 def _named(language: Locale, reader: Locale) -> str:

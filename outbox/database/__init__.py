@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Literal
 
 from outbox.clock import Clock
+from outbox.database.database_urls import is_sqlite, normal, typed_file
 from outbox.database.transaction import Database, SynchronousCommit
-from outbox.database.urls import is_sqlite, normal, typed_file
 from outbox.errors import CannotStart
 from outbox.ids import Ids
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from outbox.database.plans import by_index
+from outbox.database.index_plans import by_index
 from outbox.database.transaction import Tx
 
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, Concatenate, Literal, Protocol
 
 from outbox.clock import Clock
+from outbox.database.database_urls import is_sqlite, sqlite_file, typed_file
 from outbox.database.transaction import Engine, P, Row, SynchronousCommit, T, Tx
-from outbox.database.urls import is_sqlite, sqlite_file, typed_file
 from outbox.errors import CannotStart
 from outbox.ids import Ids
 

@@ -28,8 +28,8 @@ from outbox.sending.guard import Guard
 from outbox.sending.lookups import LookupFailed
 from outbox.sending.outcome import system
 from outbox.sending.pool import KEEP_ALIVE_SECONDS, Pool
+from outbox.sending.pool_routes import Route
 from outbox.sending.proxies import ProxyFailed, open_tunnel, place_of
-from outbox.sending.routes import Route
 from outbox.sending.staggered import STAGGER_SECONDS, Connect, connected, first_connected, place_for
 from outbox.sending.trust import prepared, shared, trust_of
 from outbox.sending.urls import Refused
@@ -191,9 +191,9 @@ class Dialler:
     ) -> Wire:
         """Return the connection of a socket, after the TLS handshake with the receiver."""
         loop = asyncio.get_running_loop()
-        made: Wire | None = None
+        wire: Wire | None = None
         try:
-            _, made = await loop.create_connection(
+            _, wire = await loop.create_connection(
                 partial(Wire, loop, self._clock), sock=sock, ssl=context,
                 server_hostname=route.host if route.tls else None,
             )  # fmt: skip
@@ -202,15 +202,15 @@ class Dialler:
         except ssl.SSLError as error:
             raise ClientConnectorSSLError(route.connection_key, error) from error
         finally:
-            if made is None and not isinstance(loop, asyncio.BaseEventLoop):
+            if wire is None and not isinstance(loop, asyncio.BaseEventLoop):
                 # uvloop has closed the descriptor. The socket does not know so where the receiver
                 # was quick to hang up, and would close it again, when it is another one's.
                 sock.detach()
         age = 0.0 if route.literal else self._guard.age(route.host)
-        made.retires = self._clock.monotonic() + self._guard.rules.connection_seconds - age
+        wire.retires = self._clock.monotonic() + self._guard.rules.connection_seconds - age
         if route.via.proxy is not None:
-            made.address = f"{place_of(address, route.port)} via {route.via.proxy}"
-        return made
+            wire.address = f"{place_of(address, route.port)} via {route.via.proxy}"
+        return wire
 
     def _open_socket(self, address_info: tuple[Any, ...], progress: Progress) -> socket.socket:
         if progress.dialled is None:

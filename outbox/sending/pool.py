@@ -10,7 +10,7 @@ from aiohttp.client_proto import ResponseHandler
 from aiohttp.client_reqrep import ConnectionKey
 from aiohttp.connector import Connection
 
-from outbox.sending.routes import Route
+from outbox.sending.pool_routes import Route
 from outbox.sending.wire import Wire
 
 KEEP_ALIVE_SECONDS = 15.0

@@ -14,8 +14,8 @@ import pytest
 import pytest_asyncio
 from aiohttp import web
 
-from gateway.cli.demo import goods
-from gateway.cli.demo.goods import Owner
+from gateway.cli.demo import demo_goods
+from gateway.cli.demo.demo_goods import Owner
 from gateway.cli.demo.shop import Shop
 from tests.architecture.tree import ROOT
 from tests.browser.conftest import window
@@ -75,7 +75,7 @@ async def cafe(site: Site, request: pytest.FixtureRequest) -> AsyncIterator[Open
     async with started(site) as shop, aiohttp.ClientSession() as http:
         url = site.url if getattr(request, "param", "two") == "one" else shop.url
         shop.owner = Owner(http, site.url, key)
-        await goods.open_store(shop.owner, HOSTNAME, url)
+        await demo_goods.open_store(shop.owner, HOSTNAME, url)
         yield Open(shop, shop.owner, url)
 
 

@@ -21,14 +21,14 @@ from gateway.domain.catalogue import RESOURCES
 from gateway.domain.cells import directory
 from gateway.domain.images import encoder, encoding
 from gateway.domain.images import uploads as image_uploads
-from gateway.domain.imports import files, import_steps, jobs, uploads
+from gateway.domain.imports import files, import_steps, import_uploads, jobs
 from gateway.domain.privacy import certificates, page_sizes
 from gateway.domain.privacy import erasure_units as erasure
 from gateway.domain.reports import periods
 from gateway.domain.sales import document_lines, logos
 from gateway.domain.storefront.catalogue import word_search
 from gateway.domain.storefront.stores import host_proofs
-from gateway.domain.webhooks import deliveries, file_text, history
+from gateway.domain.webhooks import deliveries, delivery_search, file_text
 from gateway.graphql import costs, document_size, execution, limits
 from gateway.mcp import calls, results
 from gateway.records import cascades, digests, exports, finding, included, query
@@ -56,13 +56,14 @@ BOUNDS: Mapping[str, float] = {
     "named": references.MOST_NAMED,
     "page": query.MOST, "included": included.MOST, "page_bytes": lists.MOST_BYTES // MIB,
     "filtered": COSTS["filtered"], "searched": COSTS["searched"], "reported": COSTS["reported"],
-    "log": deliveries.MOST, "history": history.SECONDS, "days": periods.MOST,
+    "log": deliveries.MOST, "history": delivery_search.SECONDS, "days": periods.MOST,
     "scan_wait": places.SCANS_WAITING, "digest": digests.MOST, "digest_page": digests.PAGE,
     "export": exports.AT_ONCE, "streamed": sizes.STREAMED_BYTES // 1024,
     "streams": places.STREAMS, "stream_seconds": places.STREAM_SECONDS,
     "person": erasure.ROWS, "erased": page_sizes.BYTES, "lines": document_lines.MOST,
     "webhooks": Limits().webhooks_per_owner, "batch": batches.MOST,
-    "upload_lines": uploads.LINES_AT_ONCE, "upload_characters": uploads.CHARACTERS_AT_ONCE,
+    "upload_lines": import_uploads.LINES_AT_ONCE,
+    "upload_characters": import_uploads.CHARACTERS_AT_ONCE,
     "file": files.MOST_BYTES // MIB, "file_lines": files.MOST_LINES,
     "open_imports": jobs.MOST_OPEN, "file_webhooks": file_text.MOST,
     "webhook_file": file_text.MOST_BYTES // 1024, "examinations": EXAMINATIONS,

@@ -38,7 +38,7 @@ def hashes_are_cheap(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyP
 def nothing_gives_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """What the product ends after a moment ends only with a hang, not on a busy machine."""
     for limit in (
-        "graphql.execution.SECONDS", "domain.webhooks.history.SECONDS",
+        "graphql.execution.SECONDS", "domain.webhooks.delivery_search.SECONDS",
         "domain.webhooks.record_names.SECONDS", "domain.cells.directory.PATIENCE_SECONDS",
     ):  # fmt: skip
         monkeypatch.setattr(f"gateway.{limit}", HANG_SECONDS)

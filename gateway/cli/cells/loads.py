@@ -88,7 +88,7 @@ def plan(cells: Mapping[str, Sequence[Owner]]) -> list[Step]:
     brings both nearest to the mean. It ends when all are within a tenth of the mean, or when no
     move brings them nearer.
     """
-    stands = [_Cell(name, list(found)) for name, found in cells.items()]
+    stands = [_Cell(name, list(owners)) for name, owners in cells.items()]
     mean = sum(cell.load for cell in stands) / max(len(stands), 1)
     steps: list[Step] = []
     while stands and mean:
@@ -99,12 +99,12 @@ def plan(cells: Mapping[str, Sequence[Owner]]) -> list[Step]:
         fitting = [owner for owner in most.owners if 0 < owner.load < most.load - least.load]
         if not fitting:
             break
-        chosen = min(fitting, key=lambda owner: abs(owner.load - wanted))
-        most.owners.remove(chosen)
-        least.owners.append(chosen)
-        most.load -= chosen.load
-        least.load += chosen.load
-        steps.append(Step(chosen.email, most.name, least.name, chosen.load))
+        owner_moved = min(fitting, key=lambda owner: abs(owner.load - wanted))
+        most.owners.remove(owner_moved)
+        least.owners.append(owner_moved)
+        most.load -= owner_moved.load
+        least.load += owner_moved.load
+        steps.append(Step(owner_moved.email, most.name, least.name, owner_moved.load))
     return steps
 
 

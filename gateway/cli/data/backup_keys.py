@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from gateway.server import startup
 from gateway.server.config import Config
+from outbox.database.database_urls import without_password
 from outbox.database.transfer import Filling, Snapshot
-from outbox.database.urls import without_password
 from outbox.errors import CannotStart
 from outbox.ids import Ids
 from outbox.webhooks import key_mark

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequen
 from dataclasses import dataclass, field
 from typing import Any
 
-from gateway.cli.demo.goods import Owner
+from gateway.cli.demo.demo_goods import Owner
 from gateway.cli.demo.receiver import Inbox
 from gateway.cli.demo.table import Missing
 
@@ -46,11 +46,11 @@ class Judge:
 
     async def judge(self, missing: Sequence[Missing]) -> Judgement:
         """Judge deliveries that have not arrived."""
-        found = Judgement()
+        judgement = Judgement()
         listed = await self.listed()
         for name in dict.fromkeys(one[0] for one in missing):
             if name not in listed:
-                found.kept_back += [one for one in missing if one[0] == name]
+                judgement.kept_back += [one for one in missing if one[0] == name]
                 continue
             states = await self._states(name)
             for one in missing:
@@ -58,12 +58,12 @@ class Judge:
                     continue
                 its = states.get((one[1], one[2]), set())
                 if its & UNFINISHED:
-                    found.waiting.append(one)
+                    judgement.waiting.append(one)
                 elif its & KEPT_BACK:
-                    found.kept_back.append(one)
+                    judgement.kept_back.append(one)
                 else:
-                    found.lost.append(one)
-        return found
+                    judgement.lost.append(one)
+        return judgement
 
     async def sent_again(self, inboxes: Iterable[Inbox]) -> Mapping[tuple[str, str], int]:
         """Return how often the owner has sent an event again: (inbox, event id) → replays."""

@@ -6,8 +6,8 @@ from urllib.parse import quote
 from aiohttp import web
 
 from gateway import texts
-from gateway.cli.demo import goods, pictures
-from gateway.cli.demo.goods import GOODS, Owner
+from gateway.cli.demo import demo_goods, pictures
+from gateway.cli.demo.demo_goods import GOODS, Owner
 from gateway.cli.demo.server import DemoFault
 
 PAGES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript"}
@@ -75,7 +75,7 @@ class Shop:
             raise web.HTTPUnsupportedMediaType
         sent = await request.json()
         try:
-            await goods.pay(self.owner, quote(str(sent["number"]), safe=""))
+            await demo_goods.pay(self.owner, quote(str(sent["number"]), safe=""))
         except DemoFault as fault:
             return web.Response(status=409, text=str(fault))
         return web.Response(status=204)

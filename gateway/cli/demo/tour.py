@@ -12,11 +12,11 @@ from pathlib import Path
 
 import aiohttp
 
-from gateway.cli.demo import goods, table
+from gateway.cli.demo import demo_goods, table
 from gateway.cli.demo.breaking.acts import Scene
 from gateway.cli.demo.breaking.moved_clock import MovedClock
 from gateway.cli.demo.breaking.tour import broken, each_once, with_page
-from gateway.cli.demo.goods import Owner
+from gateway.cli.demo.demo_goods import Owner
 from gateway.cli.demo.judgement import Judge, Judgement
 from gateway.cli.demo.receiver import Inbox, Receiver
 from gateway.cli.demo.server import SERVE, Account, Console, DemoFault, Gateway
@@ -173,9 +173,9 @@ async def _set_up(
 
 async def _open_shop(shop: Shop, owner: Owner, screen: table.Screen) -> None:
     """Serve the shop page, and create the stores that it shows, one in each language."""
-    screen.say(spoken()("demo.shop", products=len(goods.GOODS)))
+    screen.say(spoken()("demo.shop", products=len(demo_goods.GOODS)))
     await shop.start()
-    shop.portuguese = await goods.open_stores(owner, shop.hostname, shop.url)
+    shop.portuguese = await demo_goods.open_stores(owner, shop.hostname, shop.url)
     shop.owner = owner
 
 

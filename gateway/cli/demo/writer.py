@@ -7,7 +7,7 @@ from typing import Any
 
 import aiohttp
 
-from gateway.cli.demo.goods import Owner
+from gateway.cli.demo.demo_goods import Owner
 from gateway.cli.demo.server import DemoFault
 from outbox.ids import Ids
 

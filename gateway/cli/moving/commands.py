@@ -18,7 +18,7 @@ from pathlib import Path
 from gateway.cli.commands import existing, filled
 from gateway.cli.data import backup_keys
 from gateway.cli.data.progress import Progress
-from gateway.cli.moving import plans, target
+from gateway.cli.moving import move_plans, target
 from gateway.cli.moving.chain_proof import ChainProof, Damaged
 from gateway.cli.moving.moved_rows import Rings
 from gateway.cli.moving.owner_copy import OwnerCopy
@@ -29,12 +29,12 @@ from gateway.domain.privacy import certificates
 from gateway.server import startup
 from gateway.server.config import Config
 from outbox.clock import SystemClock
+from outbox.database.database_urls import without_password
 from outbox.database.exclusive import Exclusive
 from outbox.database.pacing import JobPace
 from outbox.database.transaction import Tx
 from outbox.database.transfer import Place
 from outbox.database.transfer_ends import exclusive
-from outbox.database.urls import without_password
 from outbox.errors import CannotStart
 from outbox.ids import Ids
 from outbox.queue.drain.fanout import fan_out
@@ -68,7 +68,7 @@ async def follow(config: Config, arguments: Namespace, say: Say) -> None:
     A move that was done before is done again, which changes nothing.
     """
     clock, began, rate = SystemClock(), None, arguments.rate
-    for email, source, to in plans.read(Path(arguments.plan)):
+    for email, source, to in move_plans.read(Path(arguments.plan)):
         if rate and began is not None:
             await asyncio.sleep(max(0.0, began + 3600 / rate - clock.monotonic()))
         began = clock.monotonic()

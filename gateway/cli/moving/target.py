@@ -15,8 +15,8 @@ from gateway.domain.cells.registration import names_of
 from gateway.server.cells import directory_of
 from gateway.server.config import Config, ConfigFaults, load
 from outbox.clock import SystemClock
+from outbox.database.database_urls import SQLITE, is_sqlite, normal, sqlite_file, without_password
 from outbox.database.transaction import Tx
-from outbox.database.urls import SQLITE, is_sqlite, normal, sqlite_file, without_password
 from outbox.errors import CannotStart, DatabaseUnavailable
 from outbox.ids import Ids
 
@@ -30,19 +30,19 @@ def configured(config: Config, to: str, key_file: str | None = None) -> Config:
     """
     if _URL.match(to):
         database = structs.replace(config.database, url=url_of(to), direct_url="")
-        other = structs.replace(config, database=database, cell=type(config.cell)())
+        target = structs.replace(config, database=database, cell=type(config.cell)())
     else:
-        other = _read(_file(config, to))
+        target = _read(_file(config, to))
         if key_file is not None:
             raise CannotStart("--key-file is for a database; a configuration has its own keys")
-        if config.cell.name and config.cell.directory != other.cell.directory:
+        if config.cell.name and config.cell.directory != target.cell.directory:
             raise CannotStart("cell.directory is not that of the target; cells share one directory")
     if key_file is None:
-        return other
+        return target
     if not Path(key_file).exists():
         raise CannotStart(f"there is no key file {key_file}")
     secrets = structs.replace(config.secrets, key_file=key_file, keys="")
-    return structs.replace(other, secrets=secrets)
+    return structs.replace(target, secrets=secrets)
 
 
 def url_of(to: str) -> str:

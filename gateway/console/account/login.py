@@ -51,7 +51,7 @@ def slow_down(request: web.Request, visitor: SignedIn) -> web.StreamResponse | N
 async def sign_in(request: web.Request, visitor: SignedIn, form: Form) -> web.StreamResponse:
     """Check email and password; a wrong password and an unknown email get the same response."""
     where = entering.inside(form.text("next"))
-    kept = kept_forms.carried(form)
+    kept_form = kept_forms.carried(form)
     email = form.text("email")
     password = form.text("password").encode("utf-8", "replace").decode()
     address = guard.client_of(request).address
@@ -60,15 +60,17 @@ async def sign_in(request: web.Request, visitor: SignedIn, form: Form) -> web.St
     except Refusal as slow:
         if slow.code != "rate_limited":
             raise
-        return _slow(request, visitor, where, email, slow, kept)
+        return _slow(request, visitor, where, email, slow, kept_form)
     if user is None:
         elsewhere = await request.app[CELLS].of_name("email", fold_email(email))
         if elsewhere is not None:
             raise elsewhere
-        return _sign_in_form(request, visitor, where, email, "sign_in.wrong", status=401, kept=kept)
+        return _sign_in_form(
+            request, visitor, where, email, "sign_in.wrong", status=401, kept=kept_form
+        )
     if user["two_factor_at"] is not None:
-        return second_step.ask(request, visitor, user, where, kept)
-    return await entering.welcome(request, visitor, user["id"], where, kept)
+        return second_step.ask(request, visitor, user, where, kept_form)
+    return await entering.welcome(request, visitor, user["id"], where, kept_form)
 
 
 async def sign_out(request: web.Request, visitor: SignedIn, form: Form) -> web.StreamResponse:

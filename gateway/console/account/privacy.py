@@ -6,7 +6,7 @@ from gateway.console.layout import pages, templates
 from gateway.console.layout.forms import Form
 from gateway.console.layout.guard import SignedIn
 from gateway.domain.contacts.person_erasures import Erasure, Person
-from gateway.domain.privacy import certificates, export, overview, progress
+from gateway.domain.privacy import certificates, export, person_overview, progress
 from gateway.records.access import Actor
 from gateway.records.record import Record
 from gateway.server.app_keys import DB, KEYRING
@@ -31,7 +31,7 @@ async def index(request: web.Request, visitor: SignedIn) -> web.StreamResponse:
     db, actor = request.app[DB], visitor.actor
     text = request.query.get("q", "").strip()[:LONGEST]
     after = request.query.get("after", "").lower()
-    found = await db.scan(actor.owner_id, overview.find, actor, text) if text else None
+    found = await db.scan(actor.owner_id, person_overview.find, actor, text) if text else None
     erasures = await db.read(certificates.listed, actor, after if is_id(after) else None, PAGE + 1)
     context = {
         "q": text, "found": found, "erasures": erasures[:PAGE],
@@ -53,11 +53,11 @@ async def erase_page(request: web.Request, visitor: SignedIn) -> web.StreamRespo
 async def _person(request: web.Request, visitor: SignedIn, template: str) -> web.StreamResponse:
     record, found = await _found(request, visitor)
     counts = await request.app[DB].scan(
-        visitor.actor.owner_id, overview.counts, visitor.actor, found
+        visitor.actor.owner_id, person_overview.counts, visitor.actor, found
     )
     context = {
         "record": record, "here": f"{HOME}/{record.id}",
-        "counts": counts, "most": overview.MOST, "person": found, "kinds": KINDS,
+        "counts": counts, "most": person_overview.MOST, "person": found, "kinds": KINDS,
     }  # fmt: skip
     return templates.render(request, visitor, template, context)
 
@@ -65,7 +65,7 @@ async def _person(request: web.Request, visitor: SignedIn, template: str) -> web
 async def file(request: web.Request, visitor: SignedIn) -> web.StreamResponse:
     """Send the file with everything about a person."""
     db, actor = request.app[DB], visitor.actor
-    named = await db.read(overview.named, actor, pages.id_of(request))
+    named = await db.read(person_overview.named, actor, pages.id_of(request))
     record = await db.write(export.check, actor, named.resource, named.id)
     found = await export.found(db, actor, record)
     headers = {
@@ -86,7 +86,7 @@ async def _erase(tx: Tx, actor: Actor, record_id: str) -> Erasure:
     earlier = await certificates.earlier(tx, actor, record_id)
     if earlier is not None:
         return earlier
-    named = await overview.named(tx, actor, record_id)
+    named = await person_overview.named(tx, actor, record_id)
     return await certificates.request(tx, actor, named.resource, record_id)
 
 
@@ -105,5 +105,5 @@ async def erasure(request: web.Request, visitor: SignedIn) -> web.StreamResponse
 
 async def _found(request: web.Request, visitor: SignedIn) -> tuple[Record, Person]:
     db, actor = request.app[DB], visitor.actor
-    record = await db.read(overview.named, actor, pages.id_of(request))
+    record = await db.read(person_overview.named, actor, pages.id_of(request))
     return record, await export.found(db, actor, record)

@@ -40,7 +40,7 @@ def ask(
 
 async def check(request: web.Request, visitor: SignedIn, form: Form) -> web.StreamResponse:
     """Sign in with the right code."""
-    where, kept, token = (
+    where, kept_form, token = (
         entering.inside(form.text("next")),
         kept_forms.carried(form),
         form.text(FIELD),
@@ -52,7 +52,7 @@ async def check(request: web.Request, visitor: SignedIn, form: Form) -> web.Stre
         request.app[LIMITS].sign_in(guard.client_of(request).address)
     except Refusal as slow:
         failure = proofs.slow_failure(request, proofs.CODE, slow.facts.get("retry_after", 60))
-        return _page(request, visitor, token, where, kept, failure)
+        return _page(request, visitor, token, where, kept_form, failure)
     user_id, version, _ = passed
     checked = await request.app[DB].write(
         two_factor.check, request.app[KEYRING], user_id, proofs.typed_code(form),
@@ -62,8 +62,8 @@ async def check(request: web.Request, visitor: SignedIn, form: Form) -> web.Stre
         return pages.to("/console/sign-in", "sign_in_again")
     failed = proofs.failure_of(request, checked)
     if failed is not None:
-        return _page(request, visitor, token, where, kept, failed)
-    return await entering.welcome(request, visitor, user_id, where, kept)
+        return _page(request, visitor, token, where, kept_form, failed)
+    return await entering.welcome(request, visitor, user_id, where, kept_form)
 
 
 def _passed(request: web.Request, visitor: SignedIn, token: str) -> _Passed | None:

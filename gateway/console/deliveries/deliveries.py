@@ -4,7 +4,7 @@ import shlex
 
 from aiohttp import web
 
-from gateway.console.deliveries.timeline import course
+from gateway.console.deliveries.delivery_timeline import course
 from gateway.console.layout import display, pages, polling, templates
 from gateway.console.layout.forms import Form
 from gateway.console.layout.guard import SignedIn

@@ -12,7 +12,7 @@ from gateway.console.layout import display, pages, polling, times
 from gateway.console.layout.guard import SignedIn
 from gateway.console.webhooks.options import groups
 from gateway.domain.catalogue import EVENT_NAMES
-from gateway.domain.webhooks import history, record_names, webhooks
+from gateway.domain.webhooks import delivery_search, record_names, webhooks
 from gateway.domain.webhooks.record_names import Named
 from gateway.records.access import Actor
 from gateway.records.values.folding import fold
@@ -46,9 +46,9 @@ async def deliveries(request: web.Request, visitor: SignedIn) -> web.StreamRespo
     status = int(filters["status"]) if filters.get("status", "").isdecimal() else None
     query = DeliveryQuery(_state(filters), filters.get("event", ""), status, since, until)
 
-    async def read(search: str) -> history.DeliveryList:
+    async def read(search: str) -> delivery_search.DeliveryList:
         return await db.scan(
-            actor.owner_id, history.deliveries, actor, db.clock, search,
+            actor.owner_id, delivery_search.deliveries, actor, db.clock, search,
             filters.get("webhook", ""), query, after,
         )  # fmt: skip
 
@@ -71,7 +71,7 @@ async def of_webhook(request: web.Request, visitor: SignedIn) -> web.StreamRespo
     filters = _filters(request, "state")
     actor, db, only = visitor.actor, request.app[DB], _state(filters)
     page = await db.scan(
-        actor.owner_id, history.of_webhook, actor, db.clock, pages.id_of(request),
+        actor.owner_id, delivery_search.of_webhook, actor, db.clock, pages.id_of(request),
         DeliveryQuery(only), _after(request),
     )  # fmt: skip
     webhook = page.deleted[0] if page.deleted else page.webhooks[0]
@@ -86,7 +86,7 @@ async def of_webhook(request: web.Request, visitor: SignedIn) -> web.StreamRespo
 def _list(
     request: web.Request,
     visitor: SignedIn,
-    page: history.DeliveryList,
+    page: delivery_search.DeliveryList,
     filters: Mapping[str, str],
     context: Mapping[str, Any],
 ) -> web.Response:
@@ -130,10 +130,16 @@ async def events(request: web.Request, visitor: SignedIn) -> web.StreamResponse:
     after = _after(request)
     db = request.app[DB]
 
-    async def read(search: str) -> history.EventList:
+    async def read(search: str) -> delivery_search.EventList:
         asked = replace(query, cause=search)
         return await db.scan(
-            actor.owner_id, history.events, actor, db.clock, search, asked, history.place_of(after)
+            actor.owner_id,
+            delivery_search.events,
+            actor,
+            db.clock,
+            search,
+            asked,
+            delivery_search.place_of(after),
         )
 
     page = await read(filters.get("q", ""))
@@ -181,7 +187,7 @@ async def _meant(
 async def event(request: web.Request, visitor: SignedIn) -> web.StreamResponse:
     """Show an event: its body and its deliveries."""
     record, deliveries, listed = await request.app[DB].read(
-        history.event, visitor.actor, pages.id_of(request)
+        delivery_search.event, visitor.actor, pages.id_of(request)
     )
     active = {one.id for one in listed if one.state == "active"}
     context = {
@@ -196,7 +202,9 @@ async def event(request: web.Request, visitor: SignedIn) -> web.StreamResponse:
 def _filters(request: web.Request, *names: str) -> Mapping[str, str]:
     """Return the filters of the query that say something."""
     filters = {name: request.query.get(name, "").strip() for name in names}
-    filters["q"] = "".join(filter(str.isprintable, filters.get("q", "")))[: history.LONGEST_SEARCH]
+    filters["q"] = "".join(filter(str.isprintable, filters.get("q", "")))[
+        : delivery_search.LONGEST_SEARCH
+    ]
     if filters.get("event") not in (*EVENT_NAMES, *OPERATIONAL):
         filters["event"] = ""
     if filters.get("state") not in FILTERS or filters.get("state") == "all":
@@ -217,7 +225,7 @@ def _times(filters: Mapping[str, str], zone: str) -> tuple[int, int]:
 
 def _after(request: web.Request) -> str:
     after = request.query.get("after", "")
-    return after if history.is_cursor(after) else ""
+    return after if delivery_search.is_cursor(after) else ""
 
 
 def _address(path: str, filters: Mapping[str, Any]) -> str:

@@ -9,11 +9,11 @@ from gateway.console.layout import error_pages, pages, polling, templates, wordi
 from gateway.console.layout.forms import Form
 from gateway.console.layout.guard import SignedIn
 from gateway.console.layout.reader import READER
-from gateway.console.records.words import Words, label_of
+from gateway.console.records.nouns import Words, label_of
 from gateway.domain import import_lines
 from gateway.domain.catalogue import Entry
 from gateway.domain.import_lines import Line
-from gateway.domain.imports import columns, jobs, notices, reports, uploads
+from gateway.domain.imports import column_notices, columns, import_reports, import_uploads, jobs
 from gateway.domain.imports.files import MOST_BYTES, MOST_LINES
 from gateway.domain.imports.import_steps import CHARACTERS, ENTRIES
 from gateway.domain.imports.jobs import Import, LineFault
@@ -45,8 +45,13 @@ async def upload(request: web.Request, visitor: SignedIn, form: Upload) -> web.S
     """Receive a file; its import waits until its columns are chosen."""
     entry = _entry(request)
     try:
-        import_id = await uploads.receive(
-            request.app[DB], visitor.actor, entry, form.pieces, choices=uploads.Choices, held=True
+        import_id = await import_uploads.receive(
+            request.app[DB],
+            visitor.actor,
+            entry,
+            form.pieces,
+            choices=import_uploads.Choices,
+            held=True,
         )
     except Refusal as refusal:
         if refusal.code not in _FORM or refusal.message.startswith("error."):
@@ -73,7 +78,7 @@ async def start(request: web.Request, visitor: SignedIn, form: Form) -> web.Stre
             columns.must_do(entry.resource, fields)
         options = options_of({name: form.text(name) for name in CHOICES})
         await db.write(
-            jobs.start, visitor.actor, import_id, reports.with_own_id(job.headings, fields),
+            jobs.start, visitor.actor, import_id, import_reports.with_own_id(job.headings, fields),
             dry_run=form.text("act") != "start", options=options,
         )  # fmt: skip
     except Refusal as refusal:
@@ -94,9 +99,9 @@ async def cancel(request: web.Request, visitor: SignedIn, form: Form) -> web.Str
 async def faults_file(request: web.Request, visitor: SignedIn) -> web.StreamResponse:
     """Send the faults of an import as a CSV file in the language of the reader."""
     db, texts = request.app[DB], request[READER].texts
-    job = await db.read(reports.of, visitor.actor, pages.id_of(request))
+    job = await db.read(import_reports.of, visitor.actor, pages.id_of(request))
     headings = [texts(f"import.{name}") for name in ("line", "column", "value", "fix", "result")]
-    pieces = reports.faults(
+    pieces = import_reports.faults(
         db, job, headings=headings, separator=texts.separator, bom=True,
         say=lambda one: (_told(texts, one), _result(texts, one)),
     )  # fmt: skip
@@ -106,8 +111,10 @@ async def faults_file(request: web.Request, visitor: SignedIn) -> web.StreamResp
 async def lines_file(request: web.Request, visitor: SignedIn) -> web.StreamResponse:
     """Send the faulty lines of an import as a file that can be mended and sent again."""
     db = request.app[DB]
-    job = await db.read(reports.of, visitor.actor, pages.id_of(request))
-    return await _file(reports.lines(db, job, bom=True), request[READER].texts("import.faulty"))
+    job = await db.read(import_reports.of, visitor.actor, pages.id_of(request))
+    return await _file(
+        import_reports.lines(db, job, bom=True), request[READER].texts("import.faulty")
+    )
 
 
 async def _file(pieces: AsyncGenerator[bytes, None], name: str) -> web.StreamResponse:
@@ -173,7 +180,7 @@ async def _show(
         "checked": checked, "lines": job.line_count - (job.faulty if checked else 0),
         "notices": [
             texts(f"import.notice.{one.code}", **one.values)
-            for one in notices.of(entry.resource, job.headings, chosen)
+            for one in column_notices.of(entry.resource, job.headings, chosen)
         ],
         "choices": CHOICES, "options": job.options,
     }  # fmt: skip
@@ -209,7 +216,7 @@ def _result(texts: Texts, fault: LineFault) -> str:
 
 def _guess(entry: Entry, headings: Sequence[str]) -> Sequence[str]:
     """Return the fields that the headings name."""
-    return reports.with_own_id(headings, columns.guess(entry.resource, headings))
+    return import_reports.with_own_id(headings, columns.guess(entry.resource, headings))
 
 
 def _key(request: web.Request, entry: Entry) -> str:

@@ -22,7 +22,7 @@ from gateway.records.access import Actor
 from gateway.records.errors import Refusal
 from gateway.server.app_keys import CELLS, CONFIG, DB, IDS
 from gateway.server.http.proxies import CLIENT, Client
-from gateway.server.origins import spelled
+from gateway.server.web_origins import spelled
 from outbox.database.transaction import Commits, Tx, belongs_to, commits
 from outbox.durations import HOUR
 from outbox.webhooks import Troubled, troubled

@@ -6,8 +6,8 @@ from gateway.console.layout import pages, templates
 from gateway.console.layout.forms import Form
 from gateway.console.layout.guard import SignedIn
 from gateway.console.layout.reader import READER
+from gateway.console.records.nouns import Words
 from gateway.console.records.resource_pages import ResourcePages
-from gateway.console.records.words import Words
 from gateway.domain.catalogue import BY_TABLE
 from gateway.records import actions, cascades
 from gateway.records.access import Actor

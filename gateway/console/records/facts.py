@@ -18,8 +18,8 @@ from gateway.console.layout.display import inert, word_of
 from gateway.console.layout.reader import EPOCH
 from gateway.console.records import overdue
 from gateway.console.records.inputs import kind_of, plain
+from gateway.console.records.nouns import label_of
 from gateway.console.records.references import Names, ids_in, target_of
-from gateway.console.records.words import label_of
 from gateway.records.record import Record
 from gateway.records.resource import Field, Resource
 from gateway.records.values.dates import Moment
@@ -104,7 +104,7 @@ def facts(
     """Return what to show of a whole record, without what is unset."""
     without = set(left_out)
     derived = [one.name for one in resource.derived if one.name not in resource.named]
-    found = []
+    shown_facts = []
     for name in (*resource.named, *TIMES, *derived, "id"):
         if name in without:
             continue
@@ -115,17 +115,18 @@ def facts(
             shown = record.shown(name)
             if kind_of(schema) == "rows":
                 if shown:
-                    found.append(_table(look.texts, name, label, schema["items"], shown))
+                    shown_facts.append(_table(look.texts, name, label, schema["items"], shown))
                 continue
             if schema.get("type") == "object" and "properties" in schema:
                 if shown:
                     pairs = _pairs(look.texts, schema["properties"], shown)
-                    found.append(Fact(name, label, "pairs", pairs))
+                    shown_facts.append(Fact(name, label, "pairs", pairs))
                 continue
         text = cell_of(resource, name, look)(record)
         if text:
-            found.append(Fact(name, label, "prose" if name in PROSE else "plain", Markup(text)))  # noqa: S704 - escaped by the cell
-    return found
+            kind: Literal["plain", "prose"] = "prose" if name in PROSE else "plain"
+            shown_facts.append(Fact(name, label, kind, Markup(text)))  # noqa: S704 - escaped
+    return shown_facts
 
 
 @lru_cache(maxsize=500)

@@ -12,9 +12,9 @@ from gateway.console.layout import templates
 from gateway.console.layout.display import inert
 from gateway.console.layout.guard import SignedIn
 from gateway.console.records import facts, listing
+from gateway.console.records.nouns import label_of
 from gateway.console.records.resource_pages import ResourcePages
 from gateway.console.records.widths import width_of
-from gateway.console.records.words import label_of
 from gateway.records import finding
 from gateway.records.finding import Found
 from gateway.server.app_keys import DB

@@ -15,10 +15,10 @@ from gateway.console.layout.reader import READER
 from gateway.console.records import facts, inputs, linked_pages, listing, references, verbs
 from gateway.console.records.facts import CellStyle
 from gateway.console.records.listing import Asked
+from gateway.console.records.nouns import Words, label_of
 from gateway.console.records.references import Names
 from gateway.console.records.resource_pages import ResourcePages
 from gateway.console.records.widths import width_of
-from gateway.console.records.words import Words, label_of
 from gateway.records import actions
 from gateway.records.access import Actor
 from gateway.records.query import Page, costly

@@ -10,7 +10,7 @@ from gateway.console.layout import pages, templates
 from gateway.console.layout.forms import Form
 from gateway.console.layout.guard import SignedIn
 from gateway.console.records import verbs
-from gateway.console.records.parts import Parts
+from gateway.console.records.page_parts import Parts
 from gateway.domain.sales import order_payments, order_verbs
 from gateway.domain.sales.invoices import INVOICES, PAY_TAKES
 from gateway.domain.sales.orders import CANCEL_TAKES, ORDERS

@@ -9,9 +9,9 @@ from gateway.console.layout.reader import READER
 from gateway.console.records import facts, inputs, listing, references
 from gateway.console.records.facts import CellStyle
 from gateway.console.records.inputs import Input
-from gateway.console.records.parts import Parts
+from gateway.console.records.nouns import Words
+from gateway.console.records.page_parts import Parts
 from gateway.console.records.references import Names
-from gateway.console.records.words import Words
 from gateway.domain.catalogue import BY_PLURAL, BY_TABLE, Entry
 from gateway.records import actions
 from gateway.records.access import Actor

@@ -6,7 +6,7 @@ from functools import partial
 from gateway.console.layout.pages import Handler, action, page, upload
 from gateway.console.records import delete_page, form_pages, list_page, product_images
 from gateway.console.records.orders import ORDER_PARTS
-from gateway.console.records.parts import Parts
+from gateway.console.records.page_parts import Parts
 from gateway.console.records.resource_pages import ResourcePages
 from gateway.console.records.timeline import KINDS
 from gateway.console.records.view_page import View

@@ -18,8 +18,8 @@ from gateway.console.layout.guard import SignedIn
 from gateway.console.layout.reader import READER
 from gateway.console.records import inputs
 from gateway.console.records.inputs import Input, Typed
+from gateway.console.records.nouns import Words
 from gateway.console.records.references import name_of
-from gateway.console.records.words import Words
 from gateway.domain.contacts import tasks
 from gateway.domain.contacts.tasks import TASKS
 from gateway.domain.sales import (

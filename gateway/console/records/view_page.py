@@ -13,13 +13,13 @@ from gateway.console.layout.guard import SignedIn
 from gateway.console.layout.reader import READER
 from gateway.console.records import facts, linked_pages, related, timeline, verbs
 from gateway.console.records.inputs import kind_of, plain
+from gateway.console.records.nouns import Words, label_of
 from gateway.console.records.references import Names
 from gateway.console.records.related import Pointing
 from gateway.console.records.resource_pages import ResourcePages, field_of
-from gateway.console.records.words import Words, label_of
 from gateway.domain.contacts import activities
 from gateway.domain.contacts.activities import ACTIVITIES, TYPES
-from gateway.domain.webhooks import history
+from gateway.domain.webhooks import delivery_search
 from gateway.records import actions
 from gateway.records.access import Actor
 from gateway.records.draft import check
@@ -87,7 +87,7 @@ class View:
         db, actor, record_id = request.app[DB], visitor.actor, pages.id_of(request)
         record = await db.read(actions.read, actor, self.section.resource, record_id)
         found = await db.scan(
-            actor.owner_id, history.events, actor, db.clock, record_id,
+            actor.owner_id, delivery_search.events, actor, db.clock, record_id,
             EventQuery(cause=record_id), None,
         )  # fmt: skip
         active = {one.id for one in found.webhooks if one.state == "active"}

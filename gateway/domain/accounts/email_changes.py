@@ -23,11 +23,11 @@ async def confirm(tx: Tx, token: str, facts: Facts) -> Opened:
     Raises forbidden for an unknown, used or expired token, conflict when another account has the
     address.
     """
-    found = await account_tokens.take(tx, "email", token)
-    assert found.new_email is not None, "every token of this kind has one"
-    facts = {**facts, "email": found.new_email}
-    await account_mails.add(tx, found.owner_id, "email_changed", facts, address=found.email)
+    change = await account_tokens.take(tx, "email", token)
+    assert change.new_email is not None, "every token of this kind has one"
+    facts = {**facts, "email": change.new_email}
+    await account_mails.add(tx, change.owner_id, "email_changed", facts, address=change.email)
     await users.set_email(
-        tx, found.owner_id, found.new_email, Actor(found.owner_id, "system", cause="mail")
+        tx, change.owner_id, change.new_email, Actor(change.owner_id, "system", cause="mail")
     )
-    return found
+    return change

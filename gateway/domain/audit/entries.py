@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from gateway.records.access import Actor
 from gateway.records.audit import ACTIONS, KINDS, Kind, time_of
-from outbox.database.plans import by_index
+from outbox.database.index_plans import by_index
 from outbox.database.sql import IDS, items
 from outbox.database.transaction import Row, Tx
 from outbox.ids import is_id

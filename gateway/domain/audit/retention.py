@@ -1,8 +1,8 @@
 """Deletes old entries of the audit log, owner after owner, in small transactions."""
 
 from outbox.database import times
+from outbox.database.index_plans import by_index
 from outbox.database.pacing import JobPace
-from outbox.database.plans import by_index
 from outbox.database.transaction import DUTIES, Database, Tx
 from outbox.durations import DAY
 from outbox.ids import first_at

@@ -1,6 +1,6 @@
 """Declares contacts, the people (leads) of an owner, and erases them."""
 
-from gateway.domain import origins
+from gateway.domain import record_origins
 from gateway.records import actions, audit, store
 from gateway.records.access import Actor
 from gateway.records.resource import (
@@ -104,7 +104,7 @@ async def erase(tx: Tx, actor: Actor, contact_id: str, subject: str | None = Non
 
     Return whether the contact existed. Raises forbidden.
     """
-    await origins.forget(tx, actor.owner_id, contact_id)
+    await record_origins.forget(tx, actor.owner_id, contact_id)
     there = await store.fetch(tx, CONTACTS, contact_id, lock=True) is not None
     if there:
         await actions.own(tx, actor, CONTACTS, contact_id, "write")

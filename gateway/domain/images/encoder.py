@@ -14,7 +14,7 @@ import os
 import struct
 import sys
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from PIL import Image, ImageCms, ImageFile, ImageOps, UnidentifiedImageError
@@ -58,7 +58,7 @@ def encode(data: bytes, side: int) -> tuple[dict[str, Any], bytes]:
 def decoded(
     data: bytes,
     box: tuple[int, int],
-    formats: Sequence[str] = FORMATS,
+    formats: tuple[str, ...] = FORMATS,
     most: int = MOST_PIXELS,
     most_plain: int = MOST_PLAIN_PIXELS,
 ) -> tuple[Image.Image, str]:

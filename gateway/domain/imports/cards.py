@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from gateway.domain.import_lines import Line
 from gateway.domain.imports.decoding import Decoder
 from gateway.domain.imports.files import MOST_LINES
-from gateway.domain.imports.persons import HEADINGS, Property, cells_of
 from gateway.domain.imports.splitting import MOST_RECORD, bad
+from gateway.domain.imports.vcards import HEADINGS, Property, cells_of
 
 MOST_SKIPPED = 4_194_304
 """Characters of a photo or another property that is not kept."""

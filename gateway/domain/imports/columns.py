@@ -106,37 +106,37 @@ def fields_of(
 
 def guess(resource: Resource, headings: Sequence[str]) -> list[str]:
     """Return the target that each heading names, empty for an unknown one."""
-    found = [""] * len(headings)
+    targets = [""] * len(headings)
     keys = [known.key(heading) for heading in headings]
     own = {name.casefold(): name for name in (ID, *resource.importable)}
-    _take(found, ((place, own.get(h.strip().casefold(), "")) for place, h in enumerate(headings)))
+    _take(targets, ((place, own.get(h.strip().casefold(), "")) for place, h in enumerate(headings)))
     table = known.of(resource.plural)
     allowed = set(importable(resource))
     for target, places in table.targets.items():
         if target in allowed:
             claims = [
-                place for place, name in enumerate(keys) if not found[place] and name in places
+                place for place, name in enumerate(keys) if not targets[place] and name in places
             ]
             claims.sort(key=lambda place: (places[keys[place]], place))  # at once
-            _take(found, ((place, target) for place in claims))
+            _take(targets, ((place, target) for place in claims))
     labels = _labels(resource)
-    _take(found, ((place, labels.get(name, "")) for place, name in enumerate(keys)))
+    _take(targets, ((place, labels.get(name, "")) for place, name in enumerate(keys)))
     for target, lists in table.fallback.items():
         listed = next((one for one in lists if not one.isdisjoint(keys)), frozenset())
-        if target not in found:
+        if target not in targets:
             for place, name in enumerate(keys):
-                if name in listed and found[place] in ("", "kind"):
-                    found[place] = target
-    for other, instead in table.beside.items():
+                if name in listed and targets[place] in ("", "kind"):
+                    targets[place] = target
+    for stated, instead in table.beside.items():
         for target, places in instead.items():
-            if other in found and target not in found:
+            if stated in targets and target not in targets:
                 these = [place for place, name in enumerate(keys) if name in places]
                 for place in these[:1]:
-                    found[place] = target
+                    targets[place] = target
     for place, first in known.repeated(headings).items():
-        if _has_room(resource, found[first]):
-            found[place] = found[first]
-    return found
+        if _has_room(resource, targets[first]):
+            targets[place] = targets[first]
+    return targets
 
 
 def _take(found: list[str], claims: Iterator[tuple[int, str]]) -> None:

@@ -12,18 +12,18 @@ import asyncio
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from gateway.domain import import_lines, origins
+from gateway.domain import import_lines, record_origins
 from gateway.domain.accounts import users
 from gateway.domain.catalogue import CATALOGUE, Entry
 from gateway.domain.import_lines import Line
-from gateway.domain.imports import companies, forms, jobs, matching
-from gateway.domain.imports.filling import Filling
+from gateway.domain.imports import company_names, jobs, matching, written_forms
+from gateway.domain.imports.field_filling import Filling
 from gateway.domain.imports.jobs import Import
+from gateway.domain.imports.line_reading import ReadLine, base, read_line
 from gateway.domain.imports.matching import Ahead
 from gateway.domain.imports.options import LAST, LENIENT
 from gateway.domain.imports.outcomes import Outcomes
-from gateway.domain.imports.reading import ReadLine, base, read_line
-from gateway.domain.imports.repeats import Repeats
+from gateway.domain.imports.repeated_lines import Repeats
 from gateway.records import actions
 from gateway.records.access import Actor
 from gateway.records.draft import Draft, check
@@ -121,7 +121,9 @@ async def _next(tx: Tx, job: Import, most: int) -> tuple[Sequence[Line], str]:
 def _read(job: Import, lines: Sequence[Line], zone: str) -> Sequence[ReadLine]:
     """Return lines with their values."""
     resource = ENTRIES[job.plural].resource
-    written = forms.written(resource, job.fields, job.shown, job.separator, job.options, zone)
+    written = written_forms.written(
+        resource, job.fields, job.shown, job.separator, job.options, zone
+    )
     filling = Filling(resource, job.headings, job.fields)
     return [read_line(resource, filling, line, written) for line in lines]
 
@@ -217,11 +219,11 @@ class _Work:
         read = [line for line in lines if line.number in still]
         repeats = Repeats(job, entry.resource)
         await repeats.look_ahead(tx, read)
-        named = [one for line in read for one in origins.named(entry.resource, line.sent)]
+        named = [one for line in read for one in record_origins.named(entry.resource, line.sent)]
         known = await matching.look_ahead(
             tx, actor, entry.resource, [(line.record_id, line.new) for line in read], named
         )
-        there = await companies.find(tx, actor, [line.company for line in read if line.company])
+        there = await company_names.find(tx, actor, [line.company for line in read if line.company])
         return cls(job, entry, actor, still, known, repeats, there)
 
 
@@ -233,30 +235,30 @@ async def _import(tx: Tx, work: _Work, line: ReadLine, total: Outcomes) -> None:
     if refused is not None:
         total.refuse(job, line, [refused])
         return
-    found = await matching.find(
+    stored = await matching.find(
         tx, actor, entry.resource, job, line.record_id, line.new, work.ahead
     )
-    content, state = _drafts(entry.resource, line, found, work.ahead)
+    content, state = _drafts(entry.resource, line, stored, work.ahead)
     faults = _one_each([*content.faults, *state.faults])
     content.faults, state.faults = [], []
     if not all(_is_optional(job, fault) for fault in faults):
         total.refuse(job, line, faults)
         return
-    if line.lines and found is not None:
-        matching.add_notes(found, content, line.lines)
+    if line.lines and stored is not None:
+        matching.add_notes(stored, content, line.lines)
     if line.company and "companyId" not in line.sent:
         # It is there, so that nothing has to look for it again.
         content.values["company_id"] = await _company(tx, work, line, total)
     try:
-        if found is None:
+        if stored is None:
             record = await entry.create(tx, actor, content)
         else:
-            record = await _change(tx, actor, entry, found, content)
-        if entry.restore is not None and (found is None or state.sent):
+            record = await _change(tx, actor, entry, stored, content)
+        if entry.restore is not None and (stored is None or state.sent):
             record = await entry.restore(tx, actor, record, state)
-        if found is None:
+        if stored is None:
             total.created += 1
-        elif record.version != found.version:
+        elif record.version != stored.version:
             total.updated += 1
         else:
             total.unchanged += 1
@@ -265,7 +267,7 @@ async def _import(tx: Tx, work: _Work, line: ReadLine, total: Outcomes) -> None:
         raise _LineRefused(line, more) from None
     total.warn(job, line, faults, record.id)
     matching.note(entry.resource, work.ahead, line.new)
-    origins.note(tx, actor.owner_id, work.ahead.origins, line.record_id, record.id)
+    record_origins.note(tx, actor.owner_id, work.ahead.origins, line.record_id, record.id)
     work.repeats.note(line)
 
 
@@ -276,7 +278,7 @@ async def _company(tx: Tx, work: _Work, line: ReadLine, total: Outcomes) -> str:
         # Rows that are put off go in the order of their tables: those of a company must precede
         # those of later lines. A write ends the wait.
         await import_lines.drop_upto(tx, work.job.id, total.place)
-        work.companies[folded] = await companies.create(tx, work.actor, line.company)
+        work.companies[folded] = await company_names.create(tx, work.actor, line.company)
     return work.companies[folded]
 
 
@@ -295,7 +297,7 @@ def _drafts(
     resource: Resource, line: ReadLine, found: Record | None, ahead: Ahead
 ) -> tuple[Draft, Draft]:
     """Return the drafts of a line: of the content of its record, and of the state after that."""
-    sent = origins.translated(resource, line.sent, ahead.origins)
+    sent = record_origins.translated(resource, line.sent, ahead.origins)
     if found is not None:
         sent = matching.differing(found, sent)
     restored = {name: value for name, value in sent.items() if name in resource.restored}

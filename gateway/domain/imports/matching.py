@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from gateway.domain import origins
+from gateway.domain import record_origins
 from gateway.domain.imports.jobs import Import
-from gateway.domain.origins import normal
+from gateway.domain.record_origins import normal
 from gateway.records import store
 from gateway.records.access import Actor
 from gateway.records.draft import Draft
@@ -73,7 +73,7 @@ async def look_ahead(
         table, column = _place(resource, column)
         sql = f"select {column} as found from {table} where owner_id = $1 and {column} {AMONG}"
         there.keys |= {row["found"] for row in await tx.all(sql, actor.owner_id, items(keys))}
-    there.origins = await origins.known(tx, actor.owner_id, [*set(ids) - there.ids, *named])
+    there.origins = await record_origins.known(tx, actor.owner_id, [*set(ids) - there.ids, *named])
     return there
 
 

@@ -7,9 +7,9 @@ from msgspec import json
 
 from gateway.domain import import_lines
 from gateway.domain.import_lines import FaultyLine
-from gateway.domain.imports import jobs, repeats
+from gateway.domain.imports import jobs, repeated_lines
 from gateway.domain.imports.jobs import Import, LineFault
-from gateway.domain.imports.reading import ReadLine
+from gateway.domain.imports.line_reading import ReadLine
 from gateway.records.errors import Fault
 from outbox.database.sql import insert
 from outbox.database.transaction import Tx
@@ -37,7 +37,7 @@ class Outcomes:
     warnings: int = 0
     faults: list[LineFault] = field(default_factory=list)
     lines: list[FaultyLine] = field(default_factory=list)
-    keys: Sequence[repeats.Row] = ()
+    keys: Sequence[repeated_lines.Row] = ()
 
     def clear(self, place: int) -> None:
         """Begin again after the line `place`."""
@@ -61,30 +61,30 @@ class Outcomes:
 
     async def save(self, tx: Tx, job: Import) -> None:
         """Store the faults, the faulty lines and the keys of the lines."""
-        await repeats.save(tx, job.id, self.keys)
+        await repeated_lines.save(tx, job.id, self.keys)
         if not self.faults:
             return
         room = MOST_KEPT_CHARACTERS - job.kept_characters
-        kept: list[FaultyLine] = []
+        with_room: list[FaultyLine] = []
         for line in self.lines[: MOST_KEPT - job.kept_lines]:
             room -= sum(map(len, line.cells))
             if room < 0:
                 break
-            kept.append(line)
-        if kept:
-            await import_lines.keep(tx, job.id, kept)
-            size = sum(len(cell) for line in kept for cell in line.cells)
+            with_room.append(line)
+        if with_room:
+            await import_lines.keep(tx, job.id, with_room)
+            size = sum(len(cell) for line in with_room for cell in line.cells)
             await tx.run(
                 """update imports set kept_lines = kept_lines + $2,
                   kept_characters = kept_characters + $3 where id = $1""",
-                job.id, len(kept), size,
+                job.id, len(with_room), size,
             )  # fmt: skip
         row = await tx.one(
             "select coalesce(max(nth), 0) as nth from import_faults where import_id = $1", job.id
         )
         had = 0 if row is None else int(row["nth"])
         # An erasure finds the value of a fault by its line.
-        there = {line.line for line in kept}
+        there = {line.line for line in with_room}
         rows = [
             (job.id, nth, one.line, one.heading, one.error, one.field, one.code,
              one.value if one.line in there else "", one.warning,

@@ -12,7 +12,7 @@ from gateway.domain.import_lines import Line
 from gateway.domain.imports.columns import guess
 from gateway.domain.imports.splitting import bad
 from gateway.records.resource import Resource
-from gateway.records.values.cells import plain
+from gateway.records.values.csv_cells import plain
 from gateway.records.values.strictjson import dumps
 
 COMMON = ("name", "description", "categories", "published", "active")

@@ -30,15 +30,15 @@ class Automaton:
 
     def spans(self, text: str) -> list[tuple[int, int]]:
         """Return the places that patterns cover, in order; those that touch are one."""
-        found: list[tuple[int, int]] = []
+        covered: list[tuple[int, int]] = []
         if not self._patterns:
-            return found
+            return covered
         search = self._patterns.iter("")
         for place in range(0, len(text), PIECE):
             search.set(text[place : place + PIECE])
             for last, length in search:
                 start = last + 1 - length
-                while found and found[-1][1] >= start:
-                    start = min(start, found.pop()[0])
-                found.append((start, last + 1))
-        return found
+                while covered and covered[-1][1] >= start:
+                    start = min(start, covered.pop()[0])
+                covered.append((start, last + 1))
+        return covered

@@ -18,7 +18,7 @@ from typing import Any
 
 from msgspec import json, structs
 
-from gateway.domain import origins
+from gateway.domain import record_origins
 from gateway.domain.catalogue import BY_TABLE
 from gateway.domain.contacts import contacts, person_erasures
 from gateway.domain.contacts.contacts import CONTACTS
@@ -106,7 +106,7 @@ async def step(tx: Tx, erasure_id: str, found: Mapping[Key, Found] = NOTHING) ->
     if erasure.person.wide:
         # First: an import locks its job before the contacts of its lines.
         # A line may name the contact by its id alone, which would then be a new contact.
-        came_from = await origins.forget(tx, erasure.owner_id, erasure.record_id)
+        came_from = await record_origins.forget(tx, erasure.owner_id, erasure.record_id)
         place = waiting_lines.with_ids(place, came_from)
         if await waiting_lines.any_left(tx, erasure.owner_id, place):
             await person_erasures.save(
@@ -169,12 +169,12 @@ async def _client(unit: _Unit, customer_id: str) -> bool:
     rows = await tx.all(_ORDERS_OF, unit.erasure.owner_id, customer_id, unit.left)
     if not await _orders(unit, [row["id"] for row in rows]):
         return False
-    found = await store.fetch(tx, CUSTOMERS, customer_id, lock=True)
-    if found is None:
+    customer = await store.fetch(tx, CUSTOMERS, customer_id, lock=True)
+    if customer is None:
         return True
     if unit.left <= 0 or await tx.one(_ORDERS_OF, unit.erasure.owner_id, customer_id, 1):
         return False
-    _know(unit, found, CUSTOMERS)
+    _know(unit, customer, CUSTOMERS)
     for kind in ("addresses", "sessions", "identities"):
         table = f"customer_{kind}"
         sql = f"select count(*) as n from {table} where customer_id = $1"
@@ -184,7 +184,7 @@ async def _client(unit: _Unit, customer_id: str) -> bool:
     unit.erased["mails"] += int(mails["n"]) if mails else 0
     unit.erased["clients"] += 1
     unit.left -= 1
-    await erase_account(tx, unit.actor, Record(CUSTOMERS, found))
+    await erase_account(tx, unit.actor, Record(CUSTOMERS, customer))
     return True
 
 
@@ -306,14 +306,14 @@ async def _others(unit: _Unit) -> bool:
         folded = fold_email(email)
         if email == ERASED_EMAIL:
             continue
-        found = [row["id"] for row in await tx.all(_CONTACTS_WITH, owner_id, folded, ROWS)]
-        if found:
-            unit.learn(contacts=found, left=found)
+        ids = [row["id"] for row in await tx.all(_CONTACTS_WITH, owner_id, folded, ROWS)]
+        if ids:
+            unit.learn(contacts=ids, left=ids)
             return False
         for one in folds(email):
-            found = [row["id"] for row in await tx.all(_CLIENTS_WITH, owner_id, one, ROWS)]
-            if found:
-                unit.learn(clients=found, left=found)
+            ids = [row["id"] for row in await tx.all(_CLIENTS_WITH, owner_id, one, ROWS)]
+            if ids:
+                unit.learn(clients=ids, left=ids)
                 return False
         rows = await tx.all(_ORDERS_WITH, owner_id, folded, unit.left)
         if not await _orders(unit, [row["id"] for row in rows]) or unit.left <= 0:

@@ -16,7 +16,7 @@ from gateway.domain.contacts.contacts import CONTACTS
 from gateway.domain.contacts.person_erasures import Person
 from gateway.domain.privacy import certificates, traces_elsewhere
 from gateway.domain.sales.orders import ORDERS
-from gateway.domain.storefront.orders import addresses
+from gateway.domain.storefront.orders import order_addresses
 from gateway.domain.storefront.visitors.customers import CUSTOMERS
 from gateway.records import actions, audit
 from gateway.records.access import Actor
@@ -216,7 +216,7 @@ async def _account(tx: Tx, actor: Actor, customer_id: str) -> dict[str, Any] | N
     carts = await tx.all(_CARTS, record["store_id"], customer_id, most)
     return {
         "account": shown(record),
-        "addresses": await addresses.listed(tx, customer_id),
+        "addresses": await order_addresses.listed(tx, customer_id),
         "identities": [
             {"issuer": row["issuer"], "subject": row["subject"],
              "linkedAt": dates.show(row["created_at"])}

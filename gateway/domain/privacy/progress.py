@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from gateway.domain.contacts import person_erasures
 from gateway.domain.contacts.person_erasures import Erasure
 from gateway.domain.privacy import (
+    erased_responses,
     erasure_units,
     page_sizes,
     searches,
-    stored_responses,
     waiting_lines,
 )
 from gateway.domain.privacy.page_sizes import FIRST, PageSize
@@ -47,7 +47,7 @@ async def advance(db: Database, erasure_id: str, ahead: Ahead, most: int | None 
     if erasure.stage == "lines":
         return Ahead(size=await waiting_lines.move_on(db, erasure, size))
     if erasure.stage == "responses":
-        return Ahead(size=await stored_responses.move_on(db, erasure, size))
+        return Ahead(size=await erased_responses.move_on(db, erasure, size))
     found = erasure_units.NOTHING
     if ahead.wanted:
         found = await searches.search(db, erasure, ahead.wanted, most)

@@ -16,18 +16,18 @@ def redacted(traces: Traces, record: Record) -> dict[str, Any]:
 
     In what an owner wrote about a sale each product may share a word with a name.
     """
-    found: dict[str, Any] = {}
+    changes: dict[str, Any] = {}
     for field in texts(record.resource):
         text = record[field.column]
         if text is not None and (bare := traces.redact(text, close=True)) != text:
-            found[field.column] = bare
-            found |= {beside.column: beside.of(bare) for beside in field.beside}
+            changes[field.column] = bare
+            changes |= {beside.column: beside.of(bare) for beside in field.beside}
     for field in record.resource.fields:
         if _is_nested(field) and record[field.column] is not None:
             value = json.decode(record[field.column])
             if (bare_value := traces.redact_all(value, close=False)) != value:
-                found[field.column] = dumps(bare_value)
-    return found
+                changes[field.column] = dumps(bare_value)
+    return changes
 
 
 def announced(record: Record, changes: Mapping[str, Any]) -> bool:

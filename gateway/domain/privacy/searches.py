@@ -44,7 +44,7 @@ async def search(
     With `most`, those that would take more are left out; otherwise the last one may.
     """
     assert erasure.person is not None
-    person, found = erasure.person, dict[Key, Found]()
+    person, changed = erasure.person, dict[Key, Found]()
     left = erasure.part(BYTES) if most is None else most
     traces = await apart(Traces, person)
     for key in keys:
@@ -68,8 +68,8 @@ async def search(
             named, read = await _named(db, traces, record, None if most is None else left)
             left -= read
         if named is not None:
-            found[key] = Found(record.version, changes, named)
-    return found
+            changed[key] = Found(record.version, changes, named)
+    return changed
 
 
 async def _named(

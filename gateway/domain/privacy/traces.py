@@ -158,7 +158,7 @@ class Traces:
         for place, first in enumerate(groups):
             if first.start() < over:
                 continue
-            digits, end, found = "", first.start(), 0
+            digits, end, phone_end = "", first.start(), 0
             # Each adds a digit, so there are few.
             for group in groups[place : place + self._longest]:
                 digits += _ascii(group[0])
@@ -166,11 +166,11 @@ class Traces:
                     break
                 end = group.end()
                 if digits in self._phones:
-                    found = end
-            if found:
+                    phone_end = end
+            if phone_end:
                 before = _BEFORE.search(text, max(over, first.start() - 3), first.start())
-                over = found
-                yield (before.start() if before else first.start()), found
+                over = phone_end
+                yield (before.start() if before else first.start()), phone_end
 
 
 class _Signs(NamedTuple):

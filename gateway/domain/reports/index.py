@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gateway.domain.reports import activities, funnel, leads, receivables, sales
+from gateway.domain.reports import activity_report, funnel, lead_report, receivables, sales
 from gateway.domain.reports.figures import Report
 from gateway.domain.reports.periods import ReportQuery
 from gateway.records.access import Actor
@@ -39,11 +39,12 @@ REPORTS = (
         receivables.GROUPS,
     ),
     Kind(
-        "activities", activities.activities, "Activities by type and time.", activities.GROUPS,
+        "activities", activity_report.activities, "Activities by type and time.",
+        activity_report.GROUPS,
     ),
     Kind(
-        "leads", leads.leads,
+        "leads", lead_report.leads,
         "New contacts by source or time, and how many of them are part of a deal.",
-        leads.GROUPS,
+        lead_report.GROUPS,
     ),
 )  # fmt: skip

@@ -24,7 +24,7 @@ def logo_of(data: bytes) -> Logo:
     if len(data) > MOST_BYTES:
         raise _refused("too_large", f"The file is larger than {MOST_BYTES >> 20} MiB.")
     try:
-        picture, kind = encoder.decoded(data, BOX, [*_KINDS], MOST_PIXELS, MOST_PIXELS)
+        picture, kind = encoder.decoded(data, BOX, (*_KINDS,), MOST_PIXELS, MOST_PIXELS)
     except encoder.Unfit as unfit:
         if unfit.code == "too_many_pixels":
             message = f"The picture has more than {MOST_PIXELS // 1_000_000} megapixels."

@@ -82,22 +82,22 @@ def read(values: Values, apps: Sequence[App], rules: Rules) -> Asked:
 
     if not state:
         raise fault(f"state must be 1 to {LONGEST_STATE} printable ASCII characters, once")
-    found: dict[str, str] = {}
+    fields: dict[str, str] = {}
     for name in FIELDS:
         text = _once(values(name))
         if text is None and values(name):
             raise fault(f"{name} must be there once")
-        found[name] = text or ""
-    if found["response_type"] not in ("", "code"):
+        fields[name] = text or ""
+    if fields["response_type"] not in ("", "code"):
         raise fault("response_type must be code", "unsupported_response_type")
-    if found["code_challenge_method"] != "S256":
+    if fields["code_challenge_method"] != "S256":
         raise fault("code_challenge_method must be S256")
-    if not CHALLENGE.fullmatch(found["code_challenge"]):
+    if not CHALLENGE.fullmatch(fields["code_challenge"]):
         raise fault("code_challenge must be the base64url of a SHA-256, 43 characters")
-    if not any(found["url"].startswith(f"{origin}/") for origin in app.receivers):
+    if not any(fields["url"].startswith(f"{origin}/") for origin in app.receivers):
         raise fault("url must be at one of the origins that are registered for this app")
-    events = tuple(re.findall("[^ ,]+", found["events"]))
-    wish = Wish(app.id, app.name, redirect_uri, found["code_challenge"], found["url"], events)
+    events = tuple(re.findall("[^ ,]+", fields["events"]))
+    wish = Wish(app.id, app.name, redirect_uri, fields["code_challenge"], fields["url"], events)
     try:
         connecting.judge(wish, rules)
     except Refusal as refusal:

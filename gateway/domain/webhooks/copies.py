@@ -9,7 +9,7 @@ from gateway.records import settled_rows, store
 from gateway.records.actions import data_of, record_fields
 from gateway.records.record import CREATED_AT, Row, records_of
 from gateway.records.resource import Resource
-from outbox.database.plans import by_index
+from outbox.database.index_plans import by_index
 from outbox.database.transaction import Tx
 from outbox.queue.replays.snapshot_steps import Copy
 

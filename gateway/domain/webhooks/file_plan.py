@@ -117,19 +117,19 @@ async def plan(tx: Tx, actor: Actor, wanted: Wanted, tools: Tools) -> Plan:
     by_name = {one.name: one for one in known if one.name is not None}
     steps, faults, met = list[Step](), list[Fault](), set[str]()
     for entry in wanted.entries:
-        found = by_id.get(entry.id) if entry.id else by_name.get(entry.name)
-        if entry.id and found is None:
+        webhook = by_id.get(entry.id) if entry.id else by_name.get(entry.name)
+        if entry.id and webhook is None:
             message = "This account has no such webhook; leave the id out to create it."
             faults.append(Fault(entry.place.at("id"), "file_unknown", message))
             continue
-        if found is not None and found.id in met:
+        if webhook is not None and webhook.id in met:
             message = "Another webhook of the file is the same one, by its id or its name."
             faults.append(Fault(entry.place.at(), "file_twice", message))
             continue
-        if found is not None:
-            met.add(found.id)
+        if webhook is not None:
+            met.add(webhook.id)
         try:
-            step = _step(entry, found, tools)
+            step = _step(entry, webhook, tools)
         except Refusal as refusal:
             faults += [replace(one, field=entry.place.at(one.field)) for one in refusal.faults]
             continue
@@ -157,13 +157,13 @@ async def apply(
     actor.must("write")
     # Lanes are locked before webhooks; with them, no result and no other change comes between.
     await lanes.lock(tx, sorted(one.id for one in await webhooks.listed(tx, actor)))
-    made = await plan(tx, actor, wanted, tools)
-    if mark is not None and made.mark != mark:
+    agreed = await plan(tx, actor, wanted, tools)
+    if mark is not None and agreed.mark != mark:
         raise Refusal("conflict", STALE)
     created, turning, spare = list[Created](), list[str](), iter(secrets)
-    leaving = len([step for step in made.steps if step.act == "delete"])
+    leaving = len([step for step in agreed.steps if step.act == "delete"])
     most = tools.most and tools.most + leaving
-    for step in made.steps:
+    for step in agreed.steps:
         webhook, draft = step.webhook, step.draft
         try:
             if draft is None:
@@ -183,7 +183,7 @@ async def apply(
                 created.append(Created(webhook_id, draft.name or "", draft.url, shown))
         except Refusal as refusal:
             raise _of(step, refusal) from None
-    return Applied(made, created, turning)
+    return Applied(agreed, created, turning)
 
 
 async def finish(db: Database, actor: Actor, applied: Applied) -> None:

@@ -34,20 +34,22 @@ async def matching(tx: Tx, actor: Actor, clock: Clock, text: str) -> Sequence[Na
     """Return up to MOST of the actor's records whose heading or email has the words."""
     actor.must("read")
     began = clock.monotonic()
-    found: list[Named] = []
+    matches: list[Named] = []
     if not words_of(text) or not is_searchable(text):
-        return found
+        return matches
     for resource in RESOURCES:
         if not resource.search or not resource.events or clock.monotonic() - began > SECONDS:
             continue
         column = resource.named[resource.heading].column
         args: list[Any] = []
         sql = NAMED.format(
-            heading=column, table=resource.table, most=MOST - len(found),
+            heading=column, table=resource.table, most=MOST - len(matches),
             found=condition(text, args, numbered=False, anywhere=False),
         )  # fmt: skip
         rows = await tx.all(sql, actor.owner_id, *args)
-        found += [Named(resource.noun, row["id"], str(row["heading"] or row["id"])) for row in rows]
-        if len(found) >= MOST:
+        matches += [
+            Named(resource.noun, row["id"], str(row["heading"] or row["id"])) for row in rows
+        ]
+        if len(matches) >= MOST:
             break
-    return found
+    return matches

@@ -109,14 +109,14 @@ def twins(every: Sequence[Webhook]) -> Mapping[str, Sequence[Twin]]:
     by_url: dict[tuple[object, ...], list[Webhook]] = defaultdict(list)
     for one in every[:COMPARED]:
         by_url[_address(one.url)].append(one)
-    found: dict[str, list[Twin]] = defaultdict(list)
+    by_webhook: dict[str, list[Twin]] = defaultdict(list)
     for same in by_url.values():
         for one in same if len(same) > 1 else ():
-            for other in same:
-                common = [name for name in one.events if name in other.events]
-                if other.id != one.id and common:
-                    found[one.id].append(Twin(other, common))
-    return found
+            for twin in same:
+                common = [name for name in one.events if name in twin.events]
+                if twin.id != one.id and common:
+                    by_webhook[one.id].append(Twin(twin, common))
+    return by_webhook
 
 
 def _address(url: str) -> tuple[object, ...]:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from gateway.domain.storefront.orders import addresses
+from gateway.domain.storefront.orders import order_addresses
 from gateway.domain.storefront.privacy import erasure
 from gateway.domain.storefront.sign_in import account_changes, customer_passwords
 from gateway.domain.storefront.visitors import customers
@@ -65,15 +65,15 @@ async def save_address(visit: RequestContext, args: Args) -> Payload:
     """Create or change an address."""
     visitor = await _customer(visit, args)
     customer_id = visitor.must_be_customer()
-    values = addresses.check(args)
-    saved = await visit.write(addresses.save, visitor, args.get("id"), values)
-    return {"address": saved, "addresses": await visit.read(addresses.listed, customer_id)}
+    values = order_addresses.check(args)
+    saved = await visit.write(order_addresses.save, visitor, args.get("id"), values)
+    return {"address": saved, "addresses": await visit.read(order_addresses.listed, customer_id)}
 
 
 async def delete_address(visit: RequestContext, args: Args) -> Payload:
     """Delete an address."""
     visitor = await _customer(visit, args)
-    await visit.write(addresses.delete, visitor, args["id"])
+    await visit.write(order_addresses.delete, visitor, args["id"])
     return {"success": True}
 
 
@@ -96,10 +96,10 @@ async def delete_account(visit: RequestContext, args: Args) -> Payload:
 
 async def client_addresses(
     payload: Payload, visit: RequestContext, args: Args
-) -> list[addresses.Address]:
+) -> list[order_addresses.Address]:
     """Return the addresses of the customer, or none."""
     user = payload["user"]
-    return [] if user is None else await visit.read(addresses.listed, user.id)
+    return [] if user is None else await visit.read(order_addresses.listed, user.id)
 
 
 async def _customer(visit: RequestContext, args: Args) -> Shopper:

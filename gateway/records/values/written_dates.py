@@ -115,21 +115,21 @@ def _fields(
     text: str,
 ) -> tuple[dict[str, tuple[int, int, int]], tuple[int, int, int, int] | None] | None:
     """Return year, month and day by form, one alone if they agree, and the time; None for ISO."""
-    found = _WRITTEN.fullmatch(text) if len(text) <= _LONGEST else None
-    if found is None:
-        found = _YEAR_FIRST.fullmatch(text)
-        if found is None:
+    match = _WRITTEN.fullmatch(text) if len(text) <= _LONGEST else None
+    if match is None:
+        match = _YEAR_FIRST.fullmatch(text)
+        if match is None:
             return None
-        day = (int(found["year"]), int(found["month"]), int(found["day"]))
-        return {AUTO: day}, _time(found)
-    a, b, year = int(found["a"]), int(found["b"]), int(found["year"])
-    if len(found["year"]) == 2:
+        day = (int(match["year"]), int(match["month"]), int(match["day"]))
+        return {AUTO: day}, _time(match)
+    a, b, year = int(match["a"]), int(match["b"]), int(match["year"])
+    if len(match["year"]) == 2:
         year += 2000 if year < CENTURY else 1900
-    if a == b or b > 12 or found["gap"] == "." or a > 12:
+    if a == b or b > 12 or match["gap"] == "." or a > 12:
         # The other reading has no such month.
-        month_first = b > 12 and a <= 12 and found["gap"] != "."
-        return {AUTO: (year, a, b) if month_first else (year, b, a)}, _time(found)
-    return {DAY_FIRST: (year, b, a), MONTH_FIRST: (year, a, b)}, _time(found)
+        month_first = b > 12 and a <= 12 and match["gap"] != "."
+        return {AUTO: (year, a, b) if month_first else (year, b, a)}, _time(match)
+    return {DAY_FIRST: (year, b, a), MONTH_FIRST: (year, a, b)}, _time(match)
 
 
 def _time(found: re.Match[str]) -> tuple[int, int, int, int] | None:

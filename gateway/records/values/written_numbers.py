@@ -108,21 +108,21 @@ def shortened() -> Wrong:
 def _readings(text: str) -> dict[str, int | Decimal]:
     """Return the readings of a text by form; one alone, under AUTO when both forms agree."""
     text = text.translate(_SAME).strip()
-    found = _WRITTEN.fullmatch(text) if len(text) <= MOST else None
-    if found is None and _ZERO.fullmatch(text):
+    match = _WRITTEN.fullmatch(text) if len(text) <= MOST else None
+    if match is None and _ZERO.fullmatch(text):
         return {AUTO: 0}
-    if found is None:
+    if match is None:
         raise shortened() if is_shortened(text) else _wrong()
-    signs = [found[one] for one in ("sign", "inner", "end") if found[one]]
-    if len(signs) + bool(found["open"]) > 1 or bool(found["open"]) != bool(found["close"]):
+    signs = [match[one] for one in ("sign", "inner", "end") if match[one]]
+    if len(signs) + bool(match["open"]) > 1 or bool(match["open"]) != bool(match["close"]):
         raise _wrong()
-    currencies = [found[one] for one in ("first", "before", "after") if found[one]]
+    currencies = [match[one] for one in ("first", "before", "after") if match[one]]
     if len(currencies) > 1:
         raise _wrong()
-    minus = "-" if found["open"] or "-" in signs else ""
+    minus = "-" if match["open"] or "-" in signs else ""
     readings: dict[str, int | Decimal] = {}
     for form, pattern in _PATTERNS:
-        if one := pattern.fullmatch(found["digits"]):
+        if one := pattern.fullmatch(match["digits"]):
             whole = _NO_DIGIT.sub("", one["whole"] or "0")
             part = one["part"]
             readings[form] = (

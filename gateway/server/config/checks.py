@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
-from gateway.server.origins import normal
-from outbox.database import urls
+from gateway.server.web_origins import normal
+from outbox.database import database_urls
 from outbox.sending.addresses import parse_place
 from outbox.sending.proxies import Proxy, parse_proxy
 from outbox.sending.request import check_header
@@ -58,7 +58,7 @@ def _line(value: str) -> None:
 
 
 def _postgres_url(value: str) -> str:
-    return urls.postgres(value) if value else ""
+    return database_urls.postgres(value) if value else ""
 
 
 def _host(value: str) -> str:
@@ -189,7 +189,9 @@ def together(sections: Mapping[str, Any]) -> list[str]:
             "limits.checkouts_per_hour: must be at least limits.checkouts_per_minute, or 0 for no "
             "limit"
         )
-    if sections["server"].processes > 1 and not sections["database"].url.startswith(urls.POSTGRES):
+    if sections["server"].processes > 1 and not sections["database"].url.startswith(
+        database_urls.POSTGRES
+    ):
         faults.append(
             "server.processes: must be 1 on SQLite, which one process serves; set it to 1, or set "
             "database.url to a PostgreSQL database"
@@ -202,7 +204,7 @@ def _cell_faults(cell: Any, url: str) -> list[str]:
         keys = [key for key in ("peers", "directory") if getattr(cell, key)]
         return [f"cell.{key}: needs cell.name, the name of this cell" for key in keys]
     faults = []
-    if not url.startswith(urls.POSTGRES):
+    if not url.startswith(database_urls.POSTGRES):
         faults.append(
             "cell.name: a cell needs PostgreSQL; set database.url to a PostgreSQL database, or "
             "leave cell.name empty"
@@ -249,7 +251,7 @@ CHECKS: Mapping[str, Callable[[Any], None]] = {
 NORMAL: Mapping[str, Callable[[Any], Any]] = {
     "server.host": _host,
     "server.public_url": _public_url,
-    "database.url": urls.normal,
+    "database.url": database_urls.normal,
     "database.direct_url": _postgres_url,
     "cell.directory": _postgres_url,
     "server.cors_origins": _origins,

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from multidict import CIMultiDict
 
-from gateway.server.origins import spelled
+from gateway.server.web_origins import spelled
 
 EXPOSED = (
     "Content-Disposition, ETag, Idempotent-Replayed, Link, Location, RateLimit, RateLimit-Policy, "
@@ -35,7 +35,7 @@ _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9a-z-]{1,100}", re.ASCII)
 def allow(origin: str | None, path: str, headers: CIMultiDict[str], origins: Sequence[str]) -> None:
     """Add the CORS headers of a response to `headers` if `origin` is in `origins`.
 
-    `origins` have their normal spelling (gateway.server.origins).
+    `origins` have their normal spelling (gateway.server.web_origins).
     """
     if not path.startswith(("/api/", "/mcp")):
         return

@@ -38,7 +38,7 @@ from gateway.domain.storefront.checkouts import repeats
 from gateway.domain.storefront.mail import mail_tokens
 from gateway.domain.storefront.payments import payment_secrets
 from gateway.domain.storefront.sign_in import identities
-from gateway.domain.storefront.stores import hosts
+from gateway.domain.storefront.stores import hostname_claims
 from gateway.domain.storefront.visitors import customer_sessions
 from gateway.domain.webhooks import connecting, copies
 from gateway.records import idempotency
@@ -125,7 +125,7 @@ BATCHES = (
     expiring("reset-requests", 600.0, password_resets.EXPIRY, 200),
     expiring("customer-sessions", 3600.0, customer_sessions.EXPIRY, 200),
     expiring("customer-tokens", 3600.0, mail_tokens.EXPIRY, 200),
-    expiring("freed-hostnames", 86_400.0, hosts.EXPIRY, 200),
+    expiring("freed-hostnames", 86_400.0, hostname_claims.EXPIRY, 200),
     expiring("nonces", 3600.0, identities.NONCES, 200),
     expiring("queued-mails", 3600.0, queued_mail.EXPIRY, 200),
     expiring("notices", 3600.0, notices.EXPIRY, 200),

@@ -91,16 +91,16 @@ async def look(connection: Connection, hosts: Hosts) -> Found:
         if not isinstance(error, _POOLER_ERRORS) and "statement pooling" not in str(error):
             raise
         raise CannotStart(shared(hosts)) from error
-    found = Found(**row)
-    if found.installed is not None and found.installed != found.schema:
-        role, database, schema = map(quoted, (found.role, found.database, found.schema or ""))
+    state = Found(**row)
+    if state.installed is not None and state.installed != state.schema:
+        role, database, schema = map(quoted, (state.role, state.database, state.schema or ""))
         raise CannotStart(
-            f"the tables are in the schema {quoted(found.installed)}, but search_path names "
+            f"the tables are in the schema {quoted(state.installed)}, but search_path names "
             f"{schema} first, where new ones would go; run: alter role {role} in database "
-            f"{database} set search_path = {quoted(found.installed)}; or {schema} alone for an "
+            f"{database} set search_path = {quoted(state.installed)}; or {schema} alone for an "
             "installation of its own"
         )
-    return found
+    return state
 
 
 async def must_keep_sessions(
@@ -112,7 +112,7 @@ async def must_keep_sessions(
     session that a pooler would give the first one again.
     """
     try:
-        other = await second()
+        second_connection = await second()
     except asyncpg.PostgresError as error:
         if is_full(error):
             # A server with so few connections for us still tells by the first one.
@@ -120,9 +120,9 @@ async def must_keep_sessions(
         raise
     try:
         pid = await first.fetchval(_PID)
-        await other.execute("begin")
+        await second_connection.execute("begin")
         try:
-            keeps = await other.fetchval(_PID, timeout=ASK_SECONDS) != pid
+            keeps = await second_connection.fetchval(_PID, timeout=ASK_SECONDS) != pid
         except TimeoutError:
             # A pooler that keeps sessions has no second one; one of transactions gives it at once.
             return
@@ -131,7 +131,7 @@ async def must_keep_sessions(
     except _POOLER_ERRORS as error:
         raise CannotStart(shared(hosts)) from error
     finally:
-        other.terminate()
+        second_connection.terminate()
     if not keeps:
         raise CannotStart(shared(hosts))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from outbox.database.plans import WHOLE_TABLES
+from outbox.database.index_plans import WHOLE_TABLES
 
 BODY_SECONDS = 8.0
 COMMIT_SECONDS = 9.0

@@ -8,7 +8,7 @@ from typing import Literal
 
 import asyncpg
 
-from outbox.database import locks, plans
+from outbox.database import index_plans, locks
 from outbox.database.postgres.faults import LOST
 from outbox.database.postgres.hosts import Connection
 from outbox.database.postgres.server import READ, Server
@@ -87,7 +87,7 @@ class PostgresSnapshot:
         return await self._tx.all(sql, *args)
 
     async def by_index(self) -> None:
-        await plans.by_index(self._tx)
+        await index_plans.by_index(self._tx)
 
     async def stream(
         self, sql: str, size: int, *args: object

@@ -13,7 +13,7 @@ from typing import Any
 import asyncpg
 
 from outbox.clock import Clock
-from outbox.database.plans import BY_INDEX
+from outbox.database.index_plans import BY_INDEX
 from outbox.database.postgres.faults import LOST, fault_of
 from outbox.database.postgres.hosts import Connection
 from outbox.database.postgres.limits import ACQUIRE_SECONDS

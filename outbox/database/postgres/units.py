@@ -33,7 +33,6 @@ from outbox.database.postgres.groups import Groups
 from outbox.database.postgres.hosts import CONNECT_SECONDS, Connection
 from outbox.database.postgres.limits import GROUP, Limits, Times
 from outbox.database.postgres.pooled import Pooled, Turn
-from outbox.database.postgres.refusals import FORBIDDEN, not_migrated
 from outbox.database.postgres.server import READ, Server
 from outbox.database.postgres.tx import NotAlone, PostgresTx
 from outbox.database.transaction import Row, T, patience
@@ -45,6 +44,11 @@ from outbox.observer import Observer
 RACES = 20
 # The next request survives a restart of the server; this one does not wait for it.
 RECONNECTS = 2
+FORBIDDEN = (
+    asyncpg.InsufficientPrivilegeError, asyncpg.InvalidSchemaNameError,
+    asyncpg.ReadOnlySQLTransactionError,
+)  # fmt: skip
+"""Errors of a change of the schema that only the operator can mend."""
 
 Op = Literal["read", "write"]
 Unit = Callable[..., Awaitable[T]]
@@ -325,3 +329,13 @@ def _session(connection: Connection, last: Statement) -> Session | None:
     if last.witness is None or connection.started is None:
         return None
     return Session(connection.get_server_pid(), connection.started, last.witness)
+
+
+def not_migrated(error: BaseException) -> str:
+    """Return why the schema cannot be brought up to date."""
+    said = " ".join(str(error).split())
+    return (
+        f"the schema needs a change that this role may not make ({said}); run `carteiro migrate` "
+        "once with the role that owns the tables, or let that owner or an administrator give "
+        "them to this role: alter table … owner to ROLE"
+    )

@@ -22,8 +22,8 @@ from typing import IO, Literal
 
 from outbox import private_files
 from outbox.clock import Clock
+from outbox.database.database_urls import resolved
 from outbox.database.sqlite.refusals import damaged, must_be_a_file
-from outbox.database.urls import resolved
 from outbox.errors import CannotStart
 
 BUSY_MILLISECONDS = 5000

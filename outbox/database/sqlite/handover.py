@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from outbox import private_files
+from outbox.database.database_urls import without_password
 from outbox.database.sqlite.file import File, copied_mark
 from outbox.database.transfer import Place
-from outbox.database.urls import without_password
 from outbox.errors import OutcomeUnknown
 
 

@@ -7,7 +7,7 @@ import sqlite3
 import stat
 from pathlib import Path
 
-from outbox.database.urls import resolved
+from outbox.database.database_urls import resolved
 from outbox.errors import CannotStart
 
 _NOT_WRITABLE = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM)

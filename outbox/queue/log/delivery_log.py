@@ -4,7 +4,7 @@ import json
 from dataclasses import fields
 from typing import Any, TypeVar
 
-from outbox.database.plans import by_index
+from outbox.database.index_plans import by_index
 from outbox.database.transaction import Row, Tx
 from outbox.queue.log.delivery_types import (
     COUNTED,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from outbox.database.plans import by_index
+from outbox.database.index_plans import by_index
 from outbox.database.transaction import Row, Tx
 from outbox.events.feed import Entry
 from outbox.queue.log.delivery_types import shown_as

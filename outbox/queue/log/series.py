@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from outbox.database.plans import by_hash
+from outbox.database.index_plans import by_hash
 from outbox.database.transaction import Tx
 from outbox.queue.log.chart_figures import REACHED, Figures, Pending
 from outbox.queue.state.attempt_counts import EVENT, TIMES

@@ -8,7 +8,7 @@ from bisect import bisect_left, insort
 from collections import Counter
 from dataclasses import dataclass
 
-from outbox.database.plans import by_index
+from outbox.database.index_plans import by_index
 from outbox.database.transaction import DUTIES, Database, Row, Tx
 from outbox.durations import SECOND
 from outbox.queue.log.backlogs import Backlog, Behind

@@ -21,7 +21,7 @@ from typing import Literal
 import structlog
 
 from outbox.database import locks
-from outbox.database.plans import by_index
+from outbox.database.index_plans import by_index
 from outbox.database.sql import AMONG_IDS, IDS, items
 from outbox.database.transaction import DUTIES, Database, Row, Tx, patience
 from outbox.queue.state import head_deliveries, lanes

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import msgspec
 
 from outbox.database import locks, times
-from outbox.database.plans import by_index
+from outbox.database.index_plans import by_index
 from outbox.database.transaction import Row, Tx
 from outbox.sending import ed25519
 from outbox.webhooks import signing_keys

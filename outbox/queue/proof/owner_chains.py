@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import aclosing
 
-from outbox.database import plans
+from outbox.database import index_plans
 from outbox.database.exclusive import Exclusive
 from outbox.database.ownership import OUTBOX, of_owner
 from outbox.database.sql import ITEMS, items
@@ -84,7 +84,7 @@ class OwnerChains:
         async with aclosing(database.rows(KEYS, self._owner_id, webhook_id)) as batches:
             async for batch in batches:
                 # Set only after the statement that sorts all keys.
-                await plans.by_index(tx)
+                await index_plans.by_index(tx)
                 for start in range(0, len(batch), PAGE):
                     await self._take(tx, heads, batch[start : start + PAGE])
         faults = await self._end(tx, heads, set(heads).union(self._chains))
@@ -98,7 +98,7 @@ class OwnerChains:
         """
         if not self._is_begun:
             return await self.whole(database, tx)
-        await plans.by_index(tx)
+        await index_plans.by_index(tx)
         heads = await self._heads(tx, "")
         grown = {one for one, head in heads.items() if not self._is_done(one, head)}
         for one in grown & set(self._chains):

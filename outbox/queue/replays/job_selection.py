@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
-from outbox.database.plans import by_index
+from outbox.database.index_plans import by_index
 from outbox.database.sql import AMONG_IDS, items
 from outbox.database.transaction import Row, Tx
 from outbox.durations import DAY

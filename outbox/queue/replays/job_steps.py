@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from outbox.database import sql
-from outbox.database.plans import by_index
+from outbox.database.index_plans import by_index
 from outbox.database.sql import AMONG_IDS, items
 from outbox.database.transaction import Tx
 from outbox.durations import SECOND

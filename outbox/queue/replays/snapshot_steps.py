@@ -106,7 +106,7 @@ async def advance(tx: Tx, job: Job, source: Source, most: int = MOST) -> Step | 
     if webhook is not None and name in (subscription(webhook["events"]) or ()):
         copies = await source(tx, job.owner_id, name, (job.reached_at, job.reached), most)
     criteria = conditions.of(webhook) if webhook is not None else None
-    made = refused = size = 0
+    enqueued = refused = size = 0
     place, reached_at, reached = job.place, job.reached_at, job.reached
     passed = 0
     for copy in copies:
@@ -120,7 +120,7 @@ async def advance(tx: Tx, job: Job, source: Source, most: int = MOST) -> Step | 
         if criteria is None or not conditions.hold(criteria, facts):
             refused += 1
             continue
-        made += 1
+        enqueued += 1
         enqueue(
             tx, owner_id=job.owner_id, name=name, record_id=copy.record_id,
             record_version=copy.version, data=copy.data, webhook_id=job.webhook_id,
@@ -132,7 +132,7 @@ async def advance(tx: Tx, job: Job, source: Source, most: int = MOST) -> Step | 
     # Unused time of the rate is kept for a second.
     paced_at = max(job.paced_at + passed * SECOND // job.rate, tx.now - SECOND)
     await tx.run(
-        _ADVANCE, job.id, place, reached_at, reached, made, refused, min(paced_at, tx.now), done,
-        tx.now,
+        _ADVANCE, job.id, place, reached_at, reached, enqueued, refused, min(paced_at, tx.now),
+        done, tx.now,
     )  # fmt: skip
-    return Step(made, refused, done)
+    return Step(enqueued, refused, done)

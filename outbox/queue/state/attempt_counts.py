@@ -12,7 +12,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from outbox.database.plans import by_index
+from outbox.database.index_plans import by_index
 from outbox.database.sql import ITEMS, items
 from outbox.database.transaction import Row, Tx
 from outbox.durations import DAY, HOUR, MINUTE

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from outbox.database.plans import by_index
+from outbox.database.index_plans import by_index
 from outbox.database.sql import IDS, ITEMS, items
 from outbox.database.transaction import Tx
 from outbox.queue.state import fanout_remainders

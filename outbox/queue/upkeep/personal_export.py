@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from outbox.database.plans import by_index
+from outbox.database.index_plans import by_index
 from outbox.database.sql import IDS, items
 from outbox.database.transaction import Row, Tx
 

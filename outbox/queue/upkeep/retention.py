@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 from outbox.clock import Clock
 from outbox.database import free_pages, times
+from outbox.database.index_plans import by_index
 from outbox.database.pacing import JobPace
-from outbox.database.plans import by_index
 from outbox.database.sql import IDS, items
 from outbox.database.transaction import DUTIES, Database, Row, Tx
 from outbox.durations import DAY

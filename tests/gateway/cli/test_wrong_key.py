@@ -19,8 +19,8 @@ from gateway.server.config import Config, Secrets
 from gateway.server.config import Database as Settings
 from outbox import database
 from outbox.clock import SystemClock
+from outbox.database.database_urls import without_password
 from outbox.database.transaction import Database, Tx
-from outbox.database.urls import without_password
 from outbox.errors import CannotStart
 from outbox.ids import Ids
 from outbox.webhooks import key_mark, signing_keys

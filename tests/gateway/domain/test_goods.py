@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.domain.imports.goods import images, paths, text_of
+from gateway.domain.imports.shop_cells import images, paths, text_of
 from gateway.records.values.blanks import clean
 
 LONG = 130_000

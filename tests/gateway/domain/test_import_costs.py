@@ -12,8 +12,8 @@ import pytest
 from gateway.domain import import_lines
 from gateway.domain.imports import files, import_steps, jobs, separators
 from gateway.domain.imports.importing import Importing
-from gateway.domain.imports.reading import read_line
-from gateway.domain.imports.sources import Source
+from gateway.domain.imports.line_reading import read_line
+from gateway.domain.imports.source_files import Source
 from outbox.database.transaction import Database, Tx
 from tests.gateway.rest.test_imports import upload
 from tests.support.rest import Person, RestApi

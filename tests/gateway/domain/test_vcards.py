@@ -9,9 +9,9 @@ import pytest
 from gateway.domain.import_lines import Line
 from gateway.domain.imports import cards
 from gateway.domain.imports.cards import CardFile
-from gateway.domain.imports.persons import HEADINGS
+from gateway.domain.imports.vcards import HEADINGS
 from gateway.records.errors import Refusal
-from gateway.records.values.cells import plain
+from gateway.records.values.csv_cells import plain
 
 
 def cards_of(data: bytes, size: int = 1 << 16) -> list[Line]:

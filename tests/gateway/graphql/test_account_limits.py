@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from gateway.domain.storefront.orders import addresses
+from gateway.domain.storefront.orders import order_addresses
 from gateway.domain.storefront.sign_in import identities
 from gateway.server.config import Config, Limits
 from outbox.database.transaction import Database, Tx
@@ -70,9 +70,9 @@ async def test_addresses_of_an_account(shop: Shop) -> None:
     made = (await save_address(browser)).data["clientAddressSave"]["address"]["id"]
 
     async def fill(tx: Tx) -> None:
-        for _ in range(addresses.MOST - 1):
+        for _ in range(order_addresses.MOST - 1):
             values = {"street": "R", "number": "1", "city": "Rio", "state": "RJ", "cep": "20000000"}
-            await addresses.save(tx, visitor, None, values)
+            await order_addresses.save(tx, visitor, None, values)
 
     visitor = await guest(shop, customer_id=await shop.db.read(id_of))
     await shop.db.write(fill)

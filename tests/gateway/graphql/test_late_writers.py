@@ -12,7 +12,7 @@ from gateway.domain.storefront.checkouts import form
 from gateway.domain.storefront.checkouts.checkout import checkout
 from gateway.domain.storefront.checkouts.repeats import Tokens
 from gateway.domain.storefront.mail import mails
-from gateway.domain.storefront.orders import addresses
+from gateway.domain.storefront.orders import order_addresses
 from gateway.domain.storefront.sign_in import account_changes, sign_in
 from gateway.domain.storefront.stores import stores
 from gateway.domain.storefront.visitors.shopper import Shopper
@@ -180,12 +180,12 @@ async def test_an_erased_customer_gets_no_cart(shop: Shop) -> None:
 
 async def test_an_erased_customer_gets_no_address(shop: Shop) -> None:
     visitor = await customer_of(shop)
-    values = addresses.check(
+    values = order_addresses.check(
         {"street": "Rua A", "number": "1", "city": "SP", "state": "SP", "cep": "01310-200"}
     )
     outcome = await between(
         shop, "customers where id",
-        lambda tx: addresses.save(tx, visitor, None, values),
+        lambda tx: order_addresses.save(tx, visitor, None, values),
         lambda: erase(shop, visitor),
     )  # fmt: skip
     if shop.db.engine == "sqlite":

@@ -12,7 +12,7 @@ import pytest
 from gateway.domain.accounts import agents, api_keys, tokens
 from gateway.domain.accounts.agents import Allowed
 from gateway.domain.catalogue import BY_PLURAL, CATALOGUE
-from gateway.mcp import deliveries, schemas
+from gateway.mcp import deliveries, tool_schemas
 from gateway.mcp.methods import tools
 from gateway.mcp.results import MOST_FAULTS
 from gateway.records.access import Actor
@@ -58,7 +58,7 @@ class House:
             "create": {"type": plural, "record": {}},
             "update": {**one, "record": {}},
             "delete": one,
-            "act": {**one, "action": (*schemas.verbs().get(plural, ()), "none")[0]},
+            "act": {**one, "action": (*tool_schemas.verbs().get(plural, ()), "none")[0]},
             "report": {"name": "sales"},
             "webhook_health": {"webhookId": self.webhook_id},
             "deliveries": {"id": self.delivery_id},
@@ -141,7 +141,7 @@ async def test_the_list_is_small_and_honest(ana: Person) -> None:
 
 
 async def test_types_and_schemas_are_those_of_the_document(ana: Person) -> None:
-    paths = schemas.openapi()["paths"]
+    paths = tool_schemas.openapi()["paths"]
     of = {tool: types_of(tool) for tool in ("list", "get", "create", "update", "delete")}
     for entry in CATALOGUE:
         plural = entry.resource.plural
@@ -168,7 +168,7 @@ async def test_types_and_schemas_are_those_of_the_document(ana: Person) -> None:
             else:
                 assert method not in paths[path]
     verbs = {
-        (plural, word) for plural, words in schemas.verbs().items() for word in words
+        (plural, word) for plural, words in tool_schemas.verbs().items() for word in words
     }  # fmt: skip
     assert ("invoices", "pay") in verbs
     assert not any(word == "erase" for _, word in verbs)
@@ -177,9 +177,9 @@ async def test_types_and_schemas_are_those_of_the_document(ana: Person) -> None:
 def _names(method: str, of: Mapping[str, Any]) -> set[str]:
     """Return the names of the members of a body of the document."""
     schema = of["content"]["application/json"]["schema"]
-    named = schemas.inlined((schema.get("anyOf") or [schema])[0])
+    named = tool_schemas.inlined((schema.get("anyOf") or [schema])[0])
     reference = (schema.get("anyOf") or [schema])[0].get("$ref", "").rpartition("/")[2]
-    whole = schemas.openapi()["components"]["schemas"].get(reference, named)
+    whole = tool_schemas.openapi()["components"]["schemas"].get(reference, named)
     return set(whole["properties"])
 
 

@@ -14,11 +14,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.domain.imports.forms import judged
-from gateway.records.values import cells, formats, instants, nested, numbers, written_dates
+from gateway.domain.imports.written_forms import judged
+from gateway.records.values import csv_cells, formats, instants, nested, numbers, written_dates
 from gateway.records.values import written_numbers as written
 from gateway.records.values.blanks import clean
-from gateway.records.values.cells import Written
+from gateway.records.values.csv_cells import Written
 from gateway.records.values.format import Format, Wrong
 from gateway.records.values.written_numbers import AUTO, COMMA, POINT
 
@@ -172,7 +172,7 @@ ODD = "\u200b \ufeffAna\u00a0Li\u00admà\u202e \u2060\u3000"
 def test_a_cell_is_read_by_its_format(format_: Format, cell: str, value: Any) -> None:
     form = Written(COMMA, written_dates.DAY_FIRST, "America/Sao_Paulo")
     try:
-        found = cells.read(format_, cell, form)
+        found = csv_cells.read(format_, cell, form)
     except Wrong as wrong:
         found = wrong.code
     assert found == value
@@ -216,32 +216,32 @@ def formulas(cell: str) -> list[str]:
     ],
 )  # fmt: skip
 def test_no_separator_finds_a_formula(text: Any, cell: str | None) -> None:
-    written = cells.write(text)
+    written = csv_cells.write(text)
     assert cell in (None, written)
     assert formulas(written) == []
     if isinstance(text, str):
-        assert cells.plain(written) == text
+        assert csv_cells.plain(written) == text
     else:
-        assert cells.plain(written) == written
+        assert csv_cells.plain(written) == written
         assert json.loads(written) == text
 
 
 def test_without_the_inner_marks_a_formula_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cells, "UNMARKED", re.compile("(?!)"))
-    assert formulas(cells.write("a;=1"))
-    assert formulas(cells.write("a,=1"))
+    monkeypatch.setattr(csv_cells, "UNMARKED", re.compile("(?!)"))
+    assert formulas(csv_cells.write("a;=1"))
+    assert formulas(csv_cells.write("a,=1"))
     # A number is none.
-    assert cells.write([1, -5]) == "[1, -5]"
+    assert csv_cells.write([1, -5]) == "[1, -5]"
 
 
 @given(st.text(st.sampled_from("a'\"=-+,;|\t \r\n\u00a0\u200b\u200d\ufeffé0"), max_size=7))
 def test_each_text_is_written_so_that_it_reads_back_equal(text: str) -> None:
-    cell = cells.write(text)
-    assert (cells.plain(cell), cell[:1] in cells.STARTS) == (text, False)
+    cell = csv_cells.write(text)
+    assert (csv_cells.plain(cell), cell[:1] in csv_cells.STARTS) == (text, False)
     assert clean(clean(text)) == clean(text)
     assert formulas(cell) == []
-    listed = cells.write([text, {text: text}])
-    assert (cells.plain(listed), json.loads(listed)) == (listed, [text, {text: text}])
+    listed = csv_cells.write([text, {text: text}])
+    assert (csv_cells.plain(listed), json.loads(listed)) == (listed, [text, {text: text}])
     assert formulas(listed) == []
     # A report of faulty lines writes what it has read.
-    assert cells.plain(cells.inert(cells.plain(text))) == cells.plain(text)
+    assert csv_cells.plain(csv_cells.inert(csv_cells.plain(text))) == csv_cells.plain(text)

@@ -10,9 +10,9 @@ from urllib.parse import quote
 
 import pytest
 
-from gateway.domain import origins
+from gateway.domain import record_origins
 from gateway.domain.contacts import contacts
-from gateway.domain.imports import import_steps, jobs, outcomes, upkeep, uploads
+from gateway.domain.imports import import_steps, import_uploads, jobs, outcomes, upkeep
 from gateway.domain.imports.import_steps import ENTRIES
 from gateway.domain.imports.importing import Importing
 from gateway.records.access import Actor
@@ -397,9 +397,9 @@ async def test_a_held_import_waits_between_its_dry_run_and_its_start(
     async def pieces(text: str) -> Any:
         yield text.encode()
 
-    job_id = await uploads.receive(
+    job_id = await import_uploads.receive(
         api.db, actor, ENTRIES["contacts"], pieces("Nome\nAna\n\nBia\n"), held=True,
-        choices=uploads.Choices,
+        choices=import_uploads.Choices,
     )  # fmt: skip
     for dry_run, state, total in ((True, "waiting", 0), (True, "waiting", 0), (False, "done", 2)):
         await Importing(api.db).run_once()
@@ -512,6 +512,6 @@ async def test_ids_of_another_account_name_what_imports_made_of_its_records(
     async def forgotten(tx: Tx) -> Sequence[str]:
         actor = Actor(bia.user_id, "session")
         await contacts.erase(tx, actor, person["id"])
-        return await origins.forget(tx, bia.user_id, person["id"])
+        return await record_origins.forget(tx, bia.user_id, person["id"])
 
     assert await api.db.write(forgotten) == []

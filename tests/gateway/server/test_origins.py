@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.server.origins import normal, spelled
+from gateway.server.web_origins import normal, spelled
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ import gateway
 from gateway import texts
 from gateway.console.layout import wording
 from gateway.console.layout.templates import environment
-from gateway.console.records.words import Words, label_of
+from gateway.console.records.nouns import Words, label_of
 from gateway.domain.catalogue import RESOURCES
 from gateway.records.errors import Fault, Refusal
 from gateway.records.resource import Field, Form, Resource

@@ -26,7 +26,7 @@ from gateway.records.resource import (
 from gateway.records.values import formats, numbers
 from gateway.records.values.blanks import filled
 from gateway.records.values.folding import without_case
-from outbox.database.plans import by_index
+from outbox.database.index_plans import by_index
 from outbox.database.sql import IDS, items
 from outbox.database.transaction import Tx
 from outbox.durations import DAY

@@ -9,7 +9,7 @@ from gateway.domain.storefront.carts.changes import MOST_LINES
 from gateway.domain.storefront.carts.rows import Cart
 from gateway.domain.storefront.visitors.shopper import Shopper
 from gateway.records.errors import Refusal
-from outbox.database.plans import by_index
+from outbox.database.index_plans import by_index
 from outbox.database.transaction import Tx
 from outbox.durations import DAY
 

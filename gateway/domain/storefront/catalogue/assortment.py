@@ -15,7 +15,7 @@ from gateway.records.record import Record
 from gateway.records.slices import NOTHING, Slice, SliceRequest
 from gateway.records.values.folding import fold
 from gateway.records.values.words import words_of
-from outbox.database.plans import by_some_index
+from outbox.database.index_plans import by_some_index
 from outbox.database.sql import IDS, items
 from outbox.database.transaction import Tx
 

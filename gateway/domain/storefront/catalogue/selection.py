@@ -19,7 +19,7 @@ from gateway.domain.storefront.catalogue.word_search import (
     ids_of,
 )
 from gateway.records.record import Record
-from outbox.database.plans import by_index
+from outbox.database.index_plans import by_index
 from outbox.database.sql import items
 from outbox.database.transaction import Tx
 

@@ -15,7 +15,7 @@ from msgspec import json
 from gateway.records.record import Record
 from gateway.records.values.folding import fold
 from gateway.records.values.words import Term, Terms, category_term, search_terms, words_of
-from outbox.database.plans import by_index, by_some_index
+from outbox.database.index_plans import by_index, by_some_index
 from outbox.database.transaction import Tx
 
 MOST = 1_000

@@ -54,7 +54,7 @@ def holders(
         return ()
     per_address, per_email = (limits.per_address, limits.per_email) if total else (0, 0)
     store_id, key = visitor.store.id, _key(ring, ring.newest)
-    found = [
+    named = [
         Holder(
             _name(key, store_id, network),
             "this address" if worth == 1 else "this network",
@@ -67,11 +67,11 @@ def holders(
     if per_email:
         folded, (widest, _) = counted_email(email), visitor.networks[-1]
         who = "this email"
-        found += (
+        named += (
             Holder(_name(key, store_id, widest, folded), who, per_email, "email"),
             Holder(_name(key, store_id, "", folded), who, per_email * EVERYWHERE, "email"),
         )
-    return found
+    return named
 
 
 @lru_cache(maxsize=4)

@@ -9,7 +9,7 @@ from typing import Literal, cast, get_args
 from gateway import texts
 from gateway.domain.queued_mail import Letter, Post, QueuedMail, line
 from gateway.domain.storefront.mail import mail_tokens
-from gateway.domain.storefront.mail.bodies import Body, as_html, with_query
+from gateway.domain.storefront.mail.mail_bodies import Body, as_html, with_query
 from outbox.database.transaction import Row, Tx
 from outbox.durations import DAY
 

@@ -16,7 +16,7 @@ from gateway.domain.queued_mail import Letter, Post, QueuedMail, line
 from gateway.domain.sales import document_lines, pix
 from gateway.domain.sales.order_mails import Kind
 from gateway.domain.storefront.mail import order_texts
-from gateway.domain.storefront.mail.bodies import Amounts, Body, as_html, as_text, with_query
+from gateway.domain.storefront.mail.mail_bodies import Amounts, Body, as_html, as_text, with_query
 from gateway.domain.storefront.mail.order_texts import Texts
 from gateway.records.values import zones
 from outbox.database.transaction import Row, Tx

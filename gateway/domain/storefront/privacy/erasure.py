@@ -25,7 +25,7 @@ from gateway.domain.sales import order_mails
 from gateway.domain.sales.orders import ORDERS
 from gateway.domain.storefront.carts.contents import current
 from gateway.domain.storefront.catalogue import reviews
-from gateway.domain.storefront.orders import addresses
+from gateway.domain.storefront.orders import order_addresses
 from gateway.domain.storefront.visitors import customers
 from gateway.domain.storefront.visitors.customers import CUSTOMERS, TAG
 from gateway.domain.storefront.visitors.shopper import Shopper
@@ -65,7 +65,7 @@ async def export(tx: Tx, visitor: Shopper) -> str:
                 "updatedAt",
             )
         },
-        "addresses": await addresses.listed(tx, customer.id),
+        "addresses": await order_addresses.listed(tx, customer.id),
         "identities": [
             {"issuer": row["issuer"], "subject": row["subject"],
              "linkedAt": dates.show(row["created_at"])}

@@ -6,7 +6,7 @@ A store's hostname and aliases are unique in the installation.
 from collections.abc import Sequence
 
 from gateway.domain.sales import documents
-from gateway.domain.storefront.stores import hosts, payment_page, shipping
+from gateway.domain.storefront.stores import hostname_claims, payment_page, shipping
 from gateway.records import actions, store
 from gateway.records.access import Actor
 from gateway.records.draft import Draft
@@ -204,7 +204,7 @@ async def create(tx: Tx, actor: Actor, draft: Draft) -> Record:
     actor.must("write")
     values = await actions.check(tx, actor, STORES, draft, faults=rules(draft))
     created = await actions.insert(tx, actor, STORES, values)
-    await hosts.claim(tx, created)
+    await hostname_claims.claim(tx, created)
     tx.changed.add(CHANGED)
     return created
 
@@ -221,7 +221,7 @@ async def change(
         return before
     after = await actions.update(tx, actor, before, changes)
     if not changes.keys().isdisjoint(("hostname", "aliases")):
-        await hosts.change(tx, before, after)
+        await hostname_claims.change(tx, before, after)
     tx.changed.add(CHANGED)
     return after
 
@@ -231,7 +231,7 @@ async def remove(
 ) -> None:
     """Delete a store. See actions.remove."""
     before = await actions.remove(tx, actor, STORES, record_id, expected)
-    await hosts.give_up(tx, actor.owner_id, hosts.of(before))
+    await hostname_claims.give_up(tx, actor.owner_id, hostname_claims.of(before))
     tx.changed.add(CHANGED)
 
 

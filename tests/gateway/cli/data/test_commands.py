@@ -18,9 +18,9 @@ import pytest
 from gateway.cli.data.archive import ArchiveReader, ArchiveWriter, Manifest
 from outbox import database
 from outbox.clock import SystemClock
+from outbox.database.database_urls import without_password
 from outbox.database.sqlite.file import File
 from outbox.database.transfer import Applied, Table
-from outbox.database.urls import without_password
 from outbox.errors import CannotStart
 from outbox.ids import Ids
 from tests.support.process import command

@@ -16,7 +16,7 @@ from gateway.cli.demo.breaking.acts import Scene
 from gateway.cli.demo.breaking.moved_clock import MovedClock
 from gateway.cli.demo.breaking.server import BreakPage
 from gateway.cli.demo.breaking.tour import broken
-from gateway.cli.demo.goods import Owner
+from gateway.cli.demo.demo_goods import Owner
 from gateway.cli.demo.judgement import Judge
 from gateway.cli.demo.receiver import Inbox, Receiver
 from gateway.cli.demo.server import Account, Gateway

@@ -9,10 +9,10 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from gateway.cli.demo import goods
+from gateway.cli.demo import demo_goods
 from gateway.cli.demo.shop import Shop
 
-PAGE = Path(goods.__file__).parent / "page"
+PAGE = Path(demo_goods.__file__).parent / "page"
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ async def test_the_page_with_all_it_needs(shop: Shop) -> None:
         wanted = re.findall(r'(?:src|href)="(/[^"]+)"', page)
         for script in PAGE.glob("*.js"):
             wanted += re.findall(r'from "(/[^"]+)"', script.read_text("utf-8"))
-        wanted += [f"/pictures/{good.file}" for good in goods.GOODS]
+        wanted += [f"/pictures/{good.file}" for good in demo_goods.GOODS]
         assert {"/shop.js", "/shop.css", "/cart.js", "/pictures/mark.svg"} <= set(wanted)
         for path in set(wanted):
             async with http.get(path) as answer:
@@ -68,8 +68,8 @@ def test_every_word_of_the_shop_is_portuguese_too() -> None:
     of_orders = {"pending", "paid", "canceled", "expired", "pix", "boleto", "card"}
     assert used - known == set()
     assert known - used == of_orders
-    goods_of = {text for good in goods.GOODS for text in (good.name, good.description)}
-    assert (goods_of | set(goods.CATEGORIES)) - goods.PORTUGUESE.keys() == set()
+    goods_of = {text for good in demo_goods.GOODS for text in (good.name, good.description)}
+    assert (goods_of | set(demo_goods.CATEGORIES)) - demo_goods.PORTUGUESE.keys() == set()
 
 
 async def test_it_serves_nothing_else(shop: Shop) -> None:

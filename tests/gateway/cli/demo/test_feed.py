@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from gateway.cli.demo.goods import Owner
+from gateway.cli.demo.demo_goods import Owner
 from gateway.cli.demo.writer import Feed, Writer
 from outbox.ids import Ids
 from outbox.queue.drain.fanout import fan_out

@@ -7,7 +7,7 @@ from typing import Any
 
 from gateway import texts
 from gateway.console.deliveries.deliveries import LONGEST, curl
-from gateway.console.deliveries.timeline import course
+from gateway.console.deliveries.delivery_timeline import course
 from outbox.durations import SECOND
 from outbox.queue.log.delivery_types import Attempt, Delivery
 from outbox.queue.state.policy import Schedule

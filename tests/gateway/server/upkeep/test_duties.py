@@ -27,7 +27,7 @@ from gateway.server.telemetry.metrics import Metrics
 from gateway.server.upkeep.duties import BATCHES, Batches, Upkeep
 from outbox import database
 from outbox.database import times
-from outbox.database.plans import by_index
+from outbox.database.index_plans import by_index
 from outbox.database.sql import insert, translate
 from outbox.database.transaction import Database, Tx
 from outbox.durations import DAY

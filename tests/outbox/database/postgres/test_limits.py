@@ -8,7 +8,7 @@ import socket
 import asyncpg
 import pytest
 
-from outbox.database.plans import WHOLE_TABLES
+from outbox.database.index_plans import WHOLE_TABLES
 from outbox.database.postgres import limits
 from outbox.database.postgres.limits import REQUESTS
 from outbox.database.transaction import Database, Tx

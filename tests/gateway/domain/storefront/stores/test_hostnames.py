@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from gateway.domain.storefront.stores import hosts
+from gateway.domain.storefront.stores import hostname_claims
 from gateway.server import config
 from gateway.server.storefront import reserve_hostnames
 from outbox import database
@@ -75,7 +75,7 @@ async def test_a_hostname_that_is_given_up_rests_for_all_but_its_last_owner(
     assert (await take(bia, gone)).status == 409
     pass_days(api.db, 1)
     assert (await take(bia, gone)).status == 201
-    assert await api.db.write(hosts.EXPIRY.purge, 100) == 1 + (way == "delete")
+    assert await api.db.write(hostname_claims.EXPIRY.purge, 100) == 1 + (way == "delete")
 
 
 async def test_a_claim_that_waits_for_the_end_of_another_finds_it_resting(
@@ -92,7 +92,7 @@ async def test_a_claim_that_waits_for_the_end_of_another_finds_it_resting(
 async def test_without_the_rest_another_owner_takes_it_at_once(
     api: RestApi, ana: Person, bia: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(hosts, "REST", 0)
+    monkeypatch.setattr(hostname_claims, "REST", 0)
     made = await take(ana, "a.example.com")
     await ana.call("DELETE", f"/api/stores/{made.body['id']}")
     assert (await take(bia, "a.example.com")).status == 201
@@ -132,6 +132,6 @@ async def test_a_start_writes_the_reserved_names_only_when_they_differ(api: Rest
         raise AssertionError
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(hosts, "reserve", forbid)
+        patch.setattr(hostname_claims, "reserve", forbid)
         await reserve_hostnames(settings, api.db)
-    assert await api.db.read(hosts.reserved) == {"crm.example.com"}
+    assert await api.db.read(hostname_claims.reserved) == {"crm.example.com"}

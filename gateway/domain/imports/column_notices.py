@@ -21,29 +21,29 @@ class Notice:
 
 def of(resource: Resource, headings: Sequence[str], targets: Sequence[str]) -> list[Notice]:
     """Return the notices of a file whose columns have these targets."""
-    found: list[Notice] = []
+    notices: list[Notice] = []
     without = left_out(resource, headings, targets)
     if without and any(targets):
         names = ", ".join(without)
         names = names if len(names) <= MOST else f"{names[:MOST]}…"
-        found.append(Notice("left_out", f"Columns not imported: {names}.", {"columns": names}))
+        notices.append(Notice("left_out", f"Columns not imported: {names}.", {"columns": names}))
     fills = {field_of(target) for target in targets if target}
     if resource.plural == "contacts" and "email" in fills and "name" not in fills:
-        found.append(
+        notices.append(
             Notice(
                 "named_by_email",
                 "No column has names: a new contact gets the part of its e-mail before @ as name.",
             )
         )
     if "company" in targets:
-        found.append(
+        notices.append(
             Notice(
                 "companies",
                 "Companies are found by their names; those that are not there are created.",
             )
         )
     if resource.plural == "products" and ("option" in targets or "parent" in targets):
-        found.append(
+        notices.append(
             Notice("variants", "Each variant becomes a product of its own, named after both.")
         )
-    return found
+    return notices

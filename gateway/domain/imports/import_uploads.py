@@ -9,10 +9,10 @@ from gateway.domain.catalogue import Entry
 from gateway.domain.import_lines import Line
 from gateway.domain.imports import jobs
 from gateway.domain.imports.columns import fields_of
-from gateway.domain.imports.forms import Shown
+from gateway.domain.imports.import_reports import with_own_id
 from gateway.domain.imports.options import DEFAULT, Options
-from gateway.domain.imports.reports import with_own_id
-from gateway.domain.imports.sources import Source
+from gateway.domain.imports.source_files import Source
+from gateway.domain.imports.written_forms import Shown
 from gateway.records import audit
 from gateway.records.access import Actor
 from gateway.records.errors import Refusal

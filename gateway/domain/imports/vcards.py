@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gateway.domain.imports.splitting import bad
-from gateway.records.values.cells import inert
+from gateway.records.values.csv_cells import inert
 from gateway.records.values.strictjson import dumps
 
 HEADINGS = ("name", "email", "phone", "position", "company", "tags", "notes")

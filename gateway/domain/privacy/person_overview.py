@@ -43,7 +43,7 @@ async def find(tx: Tx, actor: Actor, text: str) -> Found:
 
 async def counts(tx: Tx, actor: Actor, person: Person) -> dict[str, int]:
     """Return how many records of each kind are about a person, up to about MOST each."""
-    found = {CONTACTS.plural: len(person.contacts), CUSTOMERS.plural: len(person.clients)}
+    counted = {CONTACTS.plural: len(person.contacts), CUSTOMERS.plural: len(person.clients)}
     for target, ids in ((CONTACTS, person.contacts), (CUSTOMERS, person.clients)):
         for cascade in target.cascades:
             of = BY_TABLE[cascade.table]
@@ -53,20 +53,20 @@ async def counts(tx: Tx, actor: Actor, person: Person) -> dict[str, int]:
             if isinstance(cascade, Drop):
                 table, column = cascade.listed_in, "value"
             for record_id in ids[:FOUND]:
-                left = MOST - found.get(of.plural, 0)
+                left = MOST - counted.get(of.plural, 0)
                 if left > 0:
                     row = await tx.one(
                         f"select count(*) as n from (select 1 as one from {table}"
                         f" where owner_id = $1 and {column} = $2 limit $3) as counted",
                         actor.owner_id, record_id, left,
                     )  # fmt: skip
-                    found[of.plural] = found.get(of.plural, 0) + (int(row["n"]) if row else 0)
+                    counted[of.plural] = counted.get(of.plural, 0) + (int(row["n"]) if row else 0)
     events = 0
     for record_id in person.ids[:FOUND]:
         row = await tx.one(_EVENTS, actor.owner_id, record_id, MOST)
         events += int(row["n"]) if row else 0
-    found["events"] = min(events, MOST)
-    return {kind: count for kind, count in found.items() if count}
+    counted["events"] = min(events, MOST)
+    return {kind: count for kind, count in counted.items() if count}
 
 
 async def named(tx: Tx, actor: Actor, record_id: str) -> Record:

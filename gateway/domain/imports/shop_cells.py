@@ -124,16 +124,16 @@ def text_of(cell: str) -> str:
         return cell
     html = cell.replace("\\n", "\n") if "\n" not in cell else cell
     parts, unseen, place = list[str](), 0, 0
-    for found in _TOKEN.finditer(html):
-        parts += [] if unseen else [_data(html[place : found.start()])]
-        place = found.end()
-        tag = (found["tag"] or "").lower()
-        if tag and not found["close"]:
+    for token in _TOKEN.finditer(html):
+        parts += [] if unseen else [_data(html[place : token.start()])]
+        place = token.end()
+        tag = (token["tag"] or "").lower()
+        if tag and not token["close"]:
             # Not a tag, such as a comparison.
-            place = found.start()
+            place = token.start()
         elif tag in _UNSEEN:
-            unseen = max(0, unseen - 1) if found["end"] else unseen + 1
-        elif tag in _BREAKING and (tag == "p" or not found["end"]):
+            unseen = max(0, unseen - 1) if token["end"] else unseen + 1
+        elif tag in _BREAKING and (tag == "p" or not token["end"]):
             parts.append("\x00- " if tag == "li" else "\x00")
     parts += [] if unseen else [_data(html[place:])]
     lines = (" ".join(line.split()) for line in "".join(parts).split("\x00"))

@@ -13,7 +13,7 @@ from gateway.domain.imports import jobs
 from gateway.domain.imports.columns import ID
 from gateway.domain.imports.jobs import Import, LineFault
 from gateway.records.access import Actor
-from gateway.records.values import cells
+from gateway.records.values import csv_cells
 from outbox.database.transaction import Database, Tx
 
 OWN_ID = "carteiro id"
@@ -52,7 +52,12 @@ async def faults(
     while some := await db.read(jobs.faults, job.id, done, AT_ONCE):
         done += len(some)
         rows = [
-            (str(one.line), cells.inert(one.heading), _cell(one.value), *map(cells.inert, say(one)))
+            (
+                str(one.line),
+                csv_cells.inert(one.heading),
+                _cell(one.value),
+                *map(csv_cells.inert, say(one)),
+            )
             for one in some
         ]
         yield _text(rows, separator)
@@ -64,7 +69,9 @@ async def lines(db: Database, job: Import, *, bom: bool = False) -> AsyncGenerat
     separator = job.separator or ","
     place = job.fields.index(ID) if ID in job.fields else None
     with_ids = await db.read(_has_ids, job.id)
-    heading = [OWN_ID] * (with_ids and place is None) + [cells.inert(one) for one in job.headings]
+    heading = [OWN_ID] * (with_ids and place is None) + [
+        csv_cells.inert(one) for one in job.headings
+    ]
     yield _text([heading], separator, bom=bom)
     last = 0
     while some := await db.read(import_lines.faulty_after, job.id, last, AT_ONCE):
@@ -97,7 +104,7 @@ async def _has_ids(tx: Tx, import_id: str) -> bool:
 
 def _cell(cell: str) -> str:
     """Return a cell that no spreadsheet takes for a formula, and that is read as before."""
-    return cells.inert(cells.plain(cell)) if cell else ""
+    return csv_cells.inert(csv_cells.plain(cell)) if cell else ""
 
 
 def _text(rows: Sequence[Sequence[str]], separator: str, *, bom: bool = False) -> bytes:

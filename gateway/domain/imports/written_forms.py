@@ -5,10 +5,10 @@ from collections.abc import Iterable, Sequence
 from gateway.domain.imports.columns import field_of
 from gateway.domain.imports.options import Options
 from gateway.records.resource import Resource
-from gateway.records.values import cells as texts
+from gateway.records.values import csv_cells as texts
 from gateway.records.values import written_dates, written_numbers
 from gateway.records.values.blanks import clean
-from gateway.records.values.cells import Written
+from gateway.records.values.csv_cells import Written
 
 _DATES = 2
 """By how many bits what dates show is shifted: what numbers show has two."""

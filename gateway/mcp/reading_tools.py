@@ -5,11 +5,11 @@ from decimal import Decimal
 from typing import Any, Final
 
 from gateway.domain.catalogue import BY_PLURAL
-from gateway.mcp import schemas
+from gateway.mcp import tool_schemas
 from gateway.mcp.calls import Query, TooLong, call, reader, too_long
 from gateway.mcp.results import BYTES, fitting, shortened, size_of
-from gateway.mcp.schemas import ID, OBJECT, TEXT, Schema, one_of
 from gateway.mcp.tool import DATA, Call, Sent, Tool, path_of_record
+from gateway.mcp.tool_schemas import ID, OBJECT, TEXT, Schema, one_of
 from gateway.records import finding
 from gateway.records.draft import refusal
 from gateway.records.errors import Fault
@@ -31,17 +31,17 @@ async def describe(given: Call) -> dict[str, Any]:
     """Return the schemas of one resource from the OpenAPI document."""
     plural = given.text("type")
     path = f"/api/{plural}"
-    sort = schemas.parameter(path, "sort")
+    sort = tool_schemas.parameter(path, "sort")
     await reader(given.request, path)
     of = {
-        "record": schemas.record_of(plural),
-        "create": schemas.body_of("POST", path),
-        "update": schemas.body_of("PATCH", f"{path}/{{id}}"),
-        "filters": schemas.filters_of(plural),
+        "record": tool_schemas.record_of(plural),
+        "create": tool_schemas.body_of("POST", path),
+        "update": tool_schemas.body_of("PATCH", f"{path}/{{id}}"),
+        "filters": tool_schemas.filters_of(plural),
         "sort": sort["description"],
         "actions": {
-            word: schemas.body_of("POST", f"{path}/{{id}}/{word}") or {"type": "object"}
-            for word in schemas.verbs().get(plural, ())
+            word: tool_schemas.body_of("POST", f"{path}/{{id}}/{word}") or {"type": "object"}
+            for word in tool_schemas.verbs().get(plural, ())
         },
     }
     return {"type": plural, **{name: its for name, its in of.items() if its}}
@@ -53,10 +53,10 @@ async def search(given: Call) -> dict[str, Any]:
     if not words:
         raise refusal([Fault("query", "required", "query must have a word.")])
     if plural:
-        found = await _page(given, plural, {"search": words}, PAGE)
-        return found | {"type": plural}
+        page = await _page(given, plural, {"search": words}, PAGE)
+        return page | {"type": plural}
     inner, caller = await reader(given.request, "/api/me")
-    kinds = [BY_PLURAL[one] for one in schemas.searchable() if reaches(caller, one)]
+    kinds = [BY_PLURAL[one] for one in tool_schemas.searchable() if reaches(caller, one)]
     groups = await scan(inner, caller, "searched", finding.find, caller, kinds, words)
     matches = [
         {"type": group.resource.plural, "record": view(record).members}
@@ -64,11 +64,11 @@ async def search(given: Call) -> dict[str, Any]:
         for record in group.records
     ]
     left = [group.resource.plural for group in groups if group.more or group.cut]
-    kept = fitting(matches)
-    content: dict[str, Any] = {"data": [_short(one) for one in matches[:kept]]}
-    if left or kept < len(matches):
+    most = fitting(matches)
+    content: dict[str, Any] = {"data": [_short(one) for one in matches[:most]]}
+    if left or most < len(matches):
         content["leftOut"] = (
-            f"{len(matches) - kept} matches, and more of: {', '.join(left) or 'none'}. "
+            f"{len(matches) - most} matches, and more of: {', '.join(left) or 'none'}. "
             "Search with a type for pages."
         )
     return content
@@ -78,7 +78,7 @@ async def list_records(given: Call) -> dict[str, Any]:
     """List a page of records."""
     plural, arguments = given.text("type"), given.arguments
     filters = dict(arguments.get("filters", {}))
-    known = schemas.filters_of(plural)
+    known = tool_schemas.filters_of(plural)
     given.sent = Sent({"properties": {"filters": {"properties": known}}}, arguments)
     faults = []
     for name, value in filters.items():
@@ -153,7 +153,7 @@ def tools() -> tuple[Tool, ...]:
             "describe", "Describe a type",
             "The JSON Schemas of a type: its record, what create and update take, filters of list, "
             "sort keys and actions. Call it before the first create, update or filtered list.",
-            {"type": one_of(*schemas.TYPES)}, ("type",),
+            {"type": one_of(*tool_schemas.TYPES)}, ("type",),
             {
                 "type": TEXT, "record": OBJECT, "create": OBJECT, "update": OBJECT,
                 "filters": OBJECT, "sort": TEXT, "actions": OBJECT,
@@ -164,7 +164,7 @@ def tools() -> tuple[Tool, ...]:
             "search", "Search records",
             "Find records by words of their names, e-mails, titles or numbers, newest first; of "
             f"all types without `type`. {DATA}",
-            {"query": TEXT, "type": one_of(*schemas.searchable())}, ("query",), _LIST,
+            {"query": TEXT, "type": one_of(*tool_schemas.searchable())}, ("query",), _LIST,
             "reads", search,
         ),
         Tool(
@@ -172,7 +172,7 @@ def tools() -> tuple[Tool, ...]:
             "A page of the records of a type. `filters` are those that describe names. While there "
             f"is a nextCursor, call again with it as cursor and the same arguments. {DATA}",
             {
-                "type": one_of(*schemas.TYPES), "filters": OBJECT,
+                "type": one_of(*tool_schemas.TYPES), "filters": OBJECT,
                 "sort": {"type": "string", "description": "Such as -createdAt; see describe."},
                 "updatedSince": {"type": "string", "description": "A date or date-time."},
                 "fields": _NAMES,
@@ -183,7 +183,7 @@ def tools() -> tuple[Tool, ...]:
         ),
         Tool(
             "get", "Read a record", f"One record by its id, with its etag. {DATA}",
-            {"type": one_of(*schemas.TYPES), "id": ID, "fields": _NAMES}, ("type", "id"),
+            {"type": one_of(*tool_schemas.TYPES), "id": ID, "fields": _NAMES}, ("type", "id"),
             {"type": TEXT, "record": OBJECT, "etag": TEXT, "leftOut": _LEFT_OUT}, "reads", get,
         ),
     )  # fmt: skip

@@ -6,11 +6,11 @@ from typing import Any, Literal
 from aiohttp import web
 
 from gateway.domain.accounts import agents
-from gateway.mcp import schemas
-from gateway.mcp.arguments import nearest
+from gateway.mcp import tool_schemas
 from gateway.mcp.calls import call, reader
-from gateway.mcp.schemas import ID, KEY, OBJECT, TEXT, Schema, one_of
 from gateway.mcp.tool import Call, Sent, Tool, path_of_record
+from gateway.mcp.tool_arguments import nearest
+from gateway.mcp.tool_schemas import ID, KEY, OBJECT, TEXT, Schema, one_of
 from gateway.records.draft import refusal
 from gateway.records.errors import Fault, Refusal
 from gateway.server.app_keys import DB
@@ -25,13 +25,13 @@ _WRITTEN: Mapping[str, Schema] = {
 async def create(given: Call) -> dict[str, Any]:
     """Create a record."""
     path = f"/api/{given.text('type')}"
-    given.sent = Sent(schemas.body_of("POST", path) or {}, given.arguments["record"])
+    given.sent = Sent(tool_schemas.body_of("POST", path) or {}, given.arguments["record"])
     return await _write(given, "POST", path, given.sent.value)
 
 
 async def update(given: Call) -> dict[str, Any]:
     """Change the sent fields of a record."""
-    schema = schemas.body_of("PATCH", f"/api/{given.text('type')}/{{id}}")
+    schema = tool_schemas.body_of("PATCH", f"/api/{given.text('type')}/{{id}}")
     given.sent = Sent(schema or {}, given.arguments["record"])
     return await _write(given, "PATCH", path_of_record(given), given.sent.value)
 
@@ -47,12 +47,12 @@ async def delete(given: Call) -> dict[str, Any]:
 async def act(given: Call) -> dict[str, Any]:
     """Do what a resource has as a verb, such as to pay an invoice."""
     plural, word = given.text("type"), given.text("action")
-    offered = schemas.verbs().get(plural, ())
+    offered = tool_schemas.verbs().get(plural, ())
     if word not in offered:
         near = nearest(word, offered)
         message = f"{plural} have: {', '.join(offered)}." + (f" Nearest: {near}." if near else "")
         raise refusal([Fault("action", "invalid_argument", message)])
-    schema = schemas.body_of("POST", f"/api/{plural}/{{id}}/{word}")
+    schema = tool_schemas.body_of("POST", f"/api/{plural}/{{id}}/{word}")
     values = given.arguments.get("values", {})
     if values and schema is None:
         raise refusal([Fault("values", "unknown_field", f"{word} takes no values.")])
@@ -85,8 +85,8 @@ def _tag(given: Call) -> str | None:
 
 def tools() -> tuple[Tool, ...]:
     """Return the tools."""
-    changed = schemas.types("PATCH", one=True)
-    of = schemas.verbs()
+    changed = tool_schemas.types("PATCH", one=True)
+    of = tool_schemas.verbs()
     actions = tuple(dict.fromkeys(word for words in of.values() for word in words))
     by_type = "; ".join(f"{plural}: {', '.join(words)}" for plural, words in of.items())
     return (
@@ -94,7 +94,8 @@ def tools() -> tuple[Tool, ...]:
             "create", "Create a record",
             "Create a record; describe has its fields. Amounts are in BRL. Events go to webhooks.",
             {
-                "type": one_of(*schemas.types("POST")), "record": OBJECT, "idempotencyKey": KEY,
+                "type": one_of(*tool_schemas.types("POST")), "record": OBJECT,
+                "idempotencyKey": KEY,
             },
             ("type", "record"), _WRITTEN, "adds", create, "write", repeatable=False,
         ),
@@ -107,7 +108,7 @@ def tools() -> tuple[Tool, ...]:
         Tool(
             "delete", "Delete a record",
             "Delete a record permanently. Ask the user first. An account can forbid it.",
-            {"type": one_of(*schemas.types("DELETE", one=True)), "id": ID, "etag": _ETAG},
+            {"type": one_of(*tool_schemas.types("DELETE", one=True)), "id": ID, "etag": _ETAG},
             ("type", "id"), {"type": TEXT, "id": TEXT, "deleted": {"type": "boolean"}},
             "destroys", delete, "write",
         ),

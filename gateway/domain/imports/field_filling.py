@@ -9,11 +9,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from gateway.domain.imports import goods, headings
+from gateway.domain.imports import headings, shop_cells
 from gateway.domain.imports.columns import ID
 from gateway.records.errors import Fault
 from gateway.records.resource import Resource
-from gateway.records.values.cells import plain
+from gateway.records.values.csv_cells import plain
 from gateway.records.values.folding import fold
 from outbox.ids import is_id
 
@@ -81,27 +81,27 @@ class Filling:
     def fill(self, cells: Sequence[str]) -> Filled:
         """Return what a line says. An empty cell says nothing."""
         filled = Filled()
-        found: dict[str, list[tuple[_Column, str]]] = {}
+        by_target: dict[str, list[tuple[_Column, str]]] = {}
         for column in self._columns:
             cell = cells[column.place] if column.place < len(cells) else ""
             # Without a label, the value still goes by what its heading has in common with it.
             if cell or column.target == "label":
-                found.setdefault(column.target, []).append((column, cell))
-        labels = {one.base: plain(cell).strip(" *") for one, cell in found.pop("label", ())}
-        for target, these in found.items():
+                by_target.setdefault(column.target, []).append((column, cell))
+        labels = {one.base: plain(cell).strip(" *") for one, cell in by_target.pop("label", ())}
+        for target, these in by_target.items():
             self._take(filled, target, these, labels)
-        self._name(filled, found)
+        self._name(filled, by_target)
         if self._resource.plural == "products":
-            goods.complete(filled.cells, filled.values, self._texts(found))
+            shop_cells.complete(filled.cells, filled.values, self._texts(by_target))
             images = filled.values.get("images", ())
-            if len(images) > goods.MOST_IMAGES:
-                filled.values["images"] = images[: goods.MOST_IMAGES]
+            if len(images) > shop_cells.MOST_IMAGES:
+                filled.values["images"] = images[: shop_cells.MOST_IMAGES]
                 text = "A product has at most {most} images; the others are left out."
-                most = {"most": goods.MOST_IMAGES}
+                most = {"most": shop_cells.MOST_IMAGES}
                 filled.faults.append(Fault("images", "too_many", text, most))
-        if "employees" in found and "size" not in filled.cells:
-            filled.cells["size"] = _size(plain(found["employees"][0][1]))
-        self._note(filled, found.get("notes", ()))
+        if "employees" in by_target and "size" not in filled.cells:
+            filled.cells["size"] = _size(plain(by_target["employees"][0][1]))
+        self._note(filled, by_target.get("notes", ()))
         return filled
 
     def _texts(
@@ -138,10 +138,10 @@ class Filling:
         elif target == "images":
             if cell.startswith("["):
                 filled.cells[target] = cell
-                if not column.own and (listed := goods.listed_images(cell)):
+                if not column.own and (listed := shop_cells.listed_images(cell)):
                     filled.values[target] = listed
                     del filled.cells[target]
-            elif found := goods.images(plain(text) for _, text in these):
+            elif found := shop_cells.images(plain(text) for _, text in these):
                 filled.values[target] = found
         elif target in headings.grams():
             filled.grams, filled.unit = cell, target
@@ -174,13 +174,13 @@ class Filling:
     def _take_list(self, filled: Filled, target: str, these: Sequence[tuple[_Column, str]]) -> None:
         """Take the items of one list or of several, as the programs write them."""
         column, cell = these[0]
-        theirs = goods.is_path(cell) if target == "categories" else _is_theirs(cell)
+        theirs = shop_cells.is_path(cell) if target == "categories" else _is_theirs(cell)
         if len(these) == 1 and (column.own or not theirs):
             filled.cells[target] = cell
             return
         items: list[str] = []
         for _, text in these:
-            items += goods.paths(text) if target == "categories" else _tags(plain(text))
+            items += shop_cells.paths(text) if target == "categories" else _tags(plain(text))
         if items:
             filled.values[target] = list(dict.fromkeys(items))
 
@@ -189,7 +189,7 @@ class Filling:
         if these[0][0].own:
             filled.cells["description"] = these[0][1]
             return
-        texts = dict.fromkeys(goods.text_of(plain(cell)) for _, cell in these)
+        texts = dict.fromkeys(shop_cells.text_of(plain(cell)) for _, cell in these)
         if joined := "\n\n".join(text for text in texts if text):
             filled.values["description"] = joined
 

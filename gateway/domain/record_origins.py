@@ -83,17 +83,17 @@ def normal(record_id: str) -> str:
 
 def _each(resource: Resource, sent: Mapping[str, Any], take: Take) -> Mapping[str, Any]:
     """Return `sent` with what `take` returns for each id in it."""
-    found: dict[str, Any] = {}
+    replaced: dict[str, Any] = {}
     for field, _ in resource.references:
         value = sent.get(field.name)
         if isinstance(value, str):
-            found[field.name] = take(value)
+            replaced[field.name] = take(value)
         elif isinstance(value, list):
-            found[field.name] = [take(one) if isinstance(one, str) else one for one in value]
+            replaced[field.name] = [take(one) if isinstance(one, str) else one for one in value]
     lines = sent.get(_LINES)
     if isinstance(lines, list):
-        found[_LINES] = [_line(line, take) for line in lines]
-    return {**sent, **found}
+        replaced[_LINES] = [_line(line, take) for line in lines]
+    return {**sent, **replaced}
 
 
 def _line(line: Any, take: Take) -> Any:
