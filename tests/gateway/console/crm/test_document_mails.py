@@ -63,6 +63,7 @@ async def office(db: Database) -> AsyncIterator[Office]:
             office = Office(site, owner, customer, api, box)
             await until(office.told_of_browser)
             box.mails.clear()
+            await db.write(lambda tx: tx.run("delete from queued_mails"))
             yield office
 
 
