@@ -19,6 +19,9 @@ from gateway.records.values.emails import fold_email
 from gateway.records.values.strictjson import dumps
 from outbox.database.transaction import Tx
 
+_CALLED = {code: texts.of(code).forms["order.called"][0] for code in ("pt-BR", "en")}
+"""How a deal and an invoice name an order, by the language of its store."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Purchase:
@@ -71,7 +74,7 @@ async def place(tx: Tx, actor: Actor, what: Purchase, digest: bytes) -> Record:
     # Whole milliseconds, as it is shown, so that a client can send it back unchanged.
     expires_at = what.expires_at // 1000 * 1000
     number = await documents.take_number(tx, actor.owner_id, ORDERS.table)
-    called = texts.of(what.language)("order.called", number=number)
+    called = _CALLED[what.language].format(number=number)
     deal_id = None
     if what.with_deal:
         deal = await _open_deal(tx, actor, title=called, value=total, contact_id=what.contact_id)

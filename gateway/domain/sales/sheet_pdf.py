@@ -33,7 +33,8 @@ def plain(text: str) -> str:
     ]
     said = [[one for one in word if not _is_name(one)] for word in spelled]
     kept = [word for word, was in zip(said, spelled, strict=True) if word or not was]
-    return " ".join(map(_word, kept if any(kept) else spelled))
+    shown = " ".join(map(_word, kept))
+    return shown if shown.strip() else " ".join(map(_word, spelled))
 
 
 def _is_name(spelled: str) -> bool:

@@ -306,6 +306,7 @@ async def test_a_browser_that_is_new_to_an_account_is_told_once(post: Post) -> N
     text = post.of_browsers[0].get_content()
     assert "Alguém entrou na sua conta" in text
     assert "Network address: 127.0.0.1" in text
+    assert re.search(r"Time: \d{4}-\d\d-\d\d \d\d:\d\d \(America/Sao_Paulo\)", text)
     assert f"{SITE}/console/account" in text
     # The browser stays known when the session ends, and is new to another account.
     page = await browser.get("/console/account")
