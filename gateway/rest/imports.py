@@ -22,7 +22,7 @@ from gateway.domain.imports.jobs import Import, LineFault
 from gateway.domain.imports.options import CHOICES, options_of
 from gateway.records.errors import Refusal
 from gateway.records.resource import Resource
-from gateway.records.values import cells, dates
+from gateway.records.values import csv_cells, dates
 from gateway.records.values.schemas import Id, Instant
 from gateway.rest.auth import authenticate
 from gateway.rest.body import PRIVATE
@@ -211,7 +211,7 @@ def _file(resource: Resource) -> str:
     needed = [f for f in told if f.required or f.name == "items"]
     plain = (f for f in told if isinstance(f.example, str | int | float) and not f.reference)
     chosen = needed + [f for f in plain if f not in needed][:2]
-    line = [f.example if isinstance(f.example, str) else cells.write(f.example) for f in chosen]
+    line = [f.example if isinstance(f.example, str) else csv_cells.write(f.example) for f in chosen]
     text = StringIO()
     csv.writer(text).writerows(([f.name for f in chosen], line))
     return text.getvalue()
