@@ -333,7 +333,10 @@ def _from_file(path: Path, faults: list[str]) -> dict[str, tuple[Any, str]]:
         return {}
     entries = {}
     for section, table in document.items():
-        if section not in SECTIONS or not isinstance(table, dict):
+        if not isinstance(table, dict):
+            faults.append(_unknown("", section, path.name))
+            continue
+        if section not in SECTIONS:
             faults.append(fault_texts.unknown_section(section, section, path.name, SECTIONS))
             continue
         for key, value in table.items():
