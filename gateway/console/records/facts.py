@@ -18,12 +18,12 @@ from gateway.console.layout.display import inert, word_of
 from gateway.console.layout.reader import EPOCH
 from gateway.console.records import overdue
 from gateway.console.records.inputs import kind_of, plain
-from gateway.records.values.masks import MASKS, masked
 from gateway.console.records.references import Names, ids_in, target_of
 from gateway.console.records.words import label_of
 from gateway.records.record import Record
 from gateway.records.resource import Field, Resource
 from gateway.records.values.dates import Moment
+from gateway.records.values.masks import MASKS, masked
 from gateway.records.values.schemas import INSTANT
 from gateway.texts import Texts
 

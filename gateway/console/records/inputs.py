@@ -13,13 +13,13 @@ from msgspec import json
 from gateway.console.layout import typed_numbers, wording
 from gateway.console.layout.forms import Form
 from gateway.console.records.hints import useful
-from gateway.records.values.masks import masked
 from gateway.console.records.reference_input import Picked, picked, several_picked
 from gateway.console.records.typed_times import instant, local
 from gateway.console.records.words import label_of
 from gateway.records.errors import Fault
 from gateway.records.record import Record
 from gateway.records.resource import Field
+from gateway.records.values.masks import masked
 from gateway.records.values.strictjson import InvalidJson, decode
 from gateway.texts import Texts
 
