@@ -28,3 +28,21 @@ create index quotes_company on quotes (owner_id, company_id, created_at desc, id
 drop index orders_contact;
 create index orders_contact on orders (owner_id, contact_id, created_at desc, id desc)
   where contact_id is not null;
+drop index invoices_deal;
+create index invoices_deal on invoices (owner_id, deal_id, created_at desc, id desc)
+  where deal_id is not null;
+drop index invoices_quote;
+create index invoices_quote on invoices (owner_id, quote_id, created_at desc, id desc)
+  where quote_id is not null;
+drop index invoices_order;
+create index invoices_order on invoices (owner_id, order_id, created_at desc, id desc)
+  where order_id is not null;
+drop index quotes_deal;
+create index quotes_deal on quotes (owner_id, deal_id, created_at desc, id desc)
+  where deal_id is not null;
+drop index orders_deal;
+create index orders_deal on orders (owner_id, deal_id, created_at desc, id desc)
+  where deal_id is not null;
+drop index products_store;
+create index products_store on products (owner_id, store_id, created_at desc, id desc)
+  where store_id is not null;

@@ -79,7 +79,7 @@ class Query:
         few old ones.
         """
         self.of_few = True
-        owned = OWNED_OF_FEW if offered.sql.startswith("id in ") else OWNED
+        owned = OWNED_OF_FEW if _names_ids(offered) else OWNED
         found = f"select id from {resource.table} where {owned} and {offered.sql} limit {most}"
         self.narrow(f"id in ({found})", value)
         self.ordered_by = "created_at + 0 desc, id desc"
@@ -238,7 +238,8 @@ def _too_far(walks: bool) -> Refusal:
 
 def conditions(resource: Resource, query: Query, now: int, zone: str) -> tuple[str, list[Any]]:
     """Return the WHERE condition and its parameters after the owner, who is `$1`."""
-    few = query.ids is not None or query.of_few
+    asked = [one for one in resource.filters if one.name in query.filters]
+    few = query.ids is not None or query.of_few or any(_names_ids(one) for one in asked)
     where, args = OWNED_OF_FEW if few else OWNED, list[Any]()
 
     def narrow(sql: str, value: Any) -> None:
@@ -262,9 +263,8 @@ def conditions(resource: Resource, query: Query, now: int, zone: str) -> tuple[s
             args.append(one)
             places.append(f"${len(args) + 1}")
         where += f" and id in ({', '.join(places)})"
-    for offered in resource.filters:
-        if offered.name in query.filters:
-            narrow(offered.sql, _value(offered, query.filters[offered.name]))
+    for offered in asked:
+        narrow(offered.sql, _value(offered, query.filters[offered.name]))
     if query.since is not None:
         narrow(f"{CHANGED} >= {{}}", query.since)
     for mark in ("{now}", "{today}"):
@@ -273,6 +273,11 @@ def conditions(resource: Resource, query: Query, now: int, zone: str) -> tuple[s
             # PostgreSQL cannot infer the type of a bare parameter in every place.
             where = where.replace(mark, f"cast(${len(args) + 1} as bigint)")
     return where, args
+
+
+def _names_ids(offered: Filter) -> bool:
+    """Return whether a filter finds the ids of what names a record in a table of their own."""
+    return offered.kind == "id" and offered.sql.startswith("id in ")
 
 
 def _value(offered: Filter, value: Any) -> Any:

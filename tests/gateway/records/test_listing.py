@@ -276,6 +276,30 @@ async def test_a_page_by_cursor_reads_its_part_of_an_index(db: Database) -> None
             assert search.endswith(("<?)", ">?)", "(?,?))")), search
 
 
+@pytest.mark.parametrize("db_url", ["sqlite"], indirect=True)
+async def test_what_names_a_record_is_read_in_its_order(db: Database) -> None:
+    """Without a look at all records of the owner, in a list and in the page of that record."""
+    # A store has few categories and e-books.
+    large = [one for one in RESOURCES if one.plural not in ("categories", "ebooks")]
+    for resource in large:
+        for one in (one for one in resource.filters if one.kind == "id"):
+            few = Query()
+            few.few(resource, one, "f" * 24, 5)
+            for wanted in (Query(filters={one.name: "f" * 24}), few):
+                where, values = query.conditions(resource, wanted, 0, "UTC")
+                sql = statements.page(
+                    resource, where, query.order_of(resource, wanted),
+                    size=len(values) + 2, offset=len(values) + 3, late=False,
+                )  # fmt: skip
+                plan = await db.read(
+                    lambda tx, sql, args: tx.all(f"explain query plan {sql}", *args),
+                    sql, ["o", *values, 21, 0],
+                )  # fmt: skip
+                steps = [str(row["detail"]) for row in plan]
+                own = [step for step in steps if step.endswith("(owner_id=?)")]
+                assert not own, (resource.table, one.name)
+
+
 async def test_ids_are_looked_up_by_their_key(db: Database) -> None:
     """However many records their owner has."""
     await db.write(add_contacts, ANA.owner_id, 5_000, "0" * 24)
