@@ -49,19 +49,18 @@ ORDINARY = "carteiro"
 
 
 class SqliteFiles:
-    """Provides copies of one migrated file."""
+    """Provides copies of one migrated file, which this process makes once."""
 
-    def __init__(self) -> None:
-        self._template: Path | None = None
+    template: Path | None = None
 
     async def fresh(self, folder: Path) -> str:
-        if self._template is None:
+        if SqliteFiles.template is None:
             home = Path(tempfile.mkdtemp(prefix="carteiro-sqlite-"))
             atexit.register(shutil.rmtree, home, ignore_errors=True)
             await _migrated(f"sqlite:///{home}/template.db")
-            self._template = home / "template.db"
+            SqliteFiles.template = home / "template.db"
         target = folder / "test.db"
-        shutil.copyfile(self._template, target)
+        shutil.copyfile(SqliteFiles.template, target)
         return f"sqlite:///{target}"
 
 
