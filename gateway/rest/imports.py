@@ -197,7 +197,8 @@ def import_of(entry: Entry) -> Operation:
             ),
             *OPTIONS,
         ),
-        body=Shape({"type": "string", "format": "binary"}, shapes.csv_file(resource)), body_type=BYTES,
+        body=Shape({"type": "string", "format": "binary"}, shapes.csv_file(resource)),
+        body_type=BYTES,
         refusals=("conflict",),
     )  # fmt: skip
 
