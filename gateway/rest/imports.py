@@ -1,10 +1,8 @@
 """Handles imports: a CSV file becomes a job, which a client reads and can cancel."""
 
-import csv
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from io import StringIO
 from typing import Literal
 
 import msgspec
@@ -22,7 +20,7 @@ from gateway.domain.imports.jobs import Import, LineFault
 from gateway.domain.imports.options import CHOICES, options_of
 from gateway.records.errors import Refusal
 from gateway.records.resource import Resource
-from gateway.records.values import csv_cells, dates
+from gateway.records.values import dates
 from gateway.records.values.schemas import Id, Instant
 from gateway.rest.auth import authenticate
 from gateway.rest.body import PRIVATE
@@ -169,8 +167,8 @@ def import_of(entry: Entry) -> Operation:
         return web.Response(status=202, body=msgspec.json.encode(shown(job, [])), headers=headers)
 
     plural = "".join(word.capitalize() for word in resource.plural.split("-"))
-    file = _file(resource)
-    heading = next(csv.reader(file.splitlines()))[0]
+    file = shapes.csv_file(resource)
+    heading = file.splitlines()[0].split(",")[0]
     accepted = shapes.struct(RUNNING)
     key = f" or by {resource.key}" if resource.key else ""
     return Operation(
@@ -203,18 +201,6 @@ def import_of(entry: Entry) -> Operation:
         body=Shape({"type": "string", "format": "binary"}, file), body_type=BYTES,
         refusals=("conflict",),
     )  # fmt: skip
-
-
-def _file(resource: Resource) -> str:
-    """Return a short file: what a new record needs, and one or two columns beside it."""
-    told = [f for f in resource.creatable.values() if f.example is not None]
-    needed = [f for f in told if f.required or f.name == "items"]
-    plain = (f for f in told if isinstance(f.example, str | int | float) and not f.reference)
-    chosen = needed + [f for f in plain if f not in needed][:2]
-    line = [f.example if isinstance(f.example, str) else csv_cells.write(f.example) for f in chosen]
-    text = StringIO()
-    csv.writer(text).writerows(([f.name for f in chosen], line))
-    return text.getvalue()
 
 
 def _parts(resource: Resource) -> str:

@@ -333,11 +333,8 @@ def _from_file(path: Path, faults: list[str]) -> dict[str, tuple[Any, str]]:
         return {}
     entries = {}
     for section, table in document.items():
-        if not isinstance(table, dict):
-            faults.append(_unknown("", section, path.name))
-            continue
-        if section not in SECTIONS:
-            faults.append(fault_texts.unknown_section(section, section, path.name, SECTIONS))
+        if section not in SECTIONS or not isinstance(table, dict):
+            faults.append(_unknown(section if isinstance(table, dict) else "", section, path.name))
             continue
         for key, value in table.items():
             if key in get_type_hints(SECTIONS[section]):

@@ -26,7 +26,7 @@ def unknown_key(section: str, key: str, source: str, keys: Mapping[str, Iterable
         hint = f"; did you mean {' or '.join(places)}?" if places else ""
         return f"{key}: belongs below the line of a section (from {source}){hint}"
     if section not in keys:
-        return unknown_section(f"{section}.{key}", section, source, keys)
+        return unknown_section(key if key == section else f"{section}.{key}", section, source, keys)
     fault = f"{section}.{key}: unknown key (from {source})"
     names = list(keys[section])
     meant = [f"{section}.{name}" for name in difflib.get_close_matches(key, names, n=1)] or [
