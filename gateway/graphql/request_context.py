@@ -153,7 +153,7 @@ class RequestContext:
     ) -> T:
         """Run a unit on a snapshot."""
         result = await self._db.read(unit, *args, **kwargs)
-        await self._pause()
+        await self.give_way()
         return result
 
     async def write(
@@ -187,7 +187,7 @@ class RequestContext:
         The client's address pays for the rows. Raises rate_limited.
         """
         result = await self.storefront.searches.run(self.address, unit, *args, **kwargs)
-        await self._pause()
+        await self.give_way()
         return result
 
     def in_parts(self) -> None:
@@ -199,7 +199,7 @@ class RequestContext:
         """Whether the lists of this request are large."""
         return self._pace is not None
 
-    async def _pause(self) -> None:
+    async def give_way(self) -> None:
         if self._pace is not None:
             async with self._pace:
                 # Several lists read at once would be completed in one turn of the loop.

@@ -2,6 +2,8 @@
 
 Each pass reads one snapshot of the source. What it stores is read again and compared, so the target
 has at the end of a pass what that snapshot has.
+
+It is one module because the first copy and the passes read, fit and compare rows in the same way.
 """
 
 from __future__ import annotations

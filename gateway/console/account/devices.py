@@ -21,7 +21,7 @@ MOST = 10
 """Accounts that one browser is known to."""
 _PATH = "/console/sign-in"
 """Both steps of a sign-in are below it; no other request carries the cookie."""
-_BOUND = "accounts of a browser"
+_BOUND = "browser_accounts"
 
 
 def is_known(request: web.Request, user_id: str) -> bool:

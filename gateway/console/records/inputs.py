@@ -2,6 +2,8 @@
 
 What was typed is kept as text, so that a refused form shows it again: a text by input, true or
 false for a box, the list of the ticked options, and a list of the same for rows.
+
+It is one module because each kind of input is made, read and shown by the same rules.
 """
 
 from collections.abc import Mapping, Sequence

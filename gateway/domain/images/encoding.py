@@ -74,10 +74,10 @@ class Encoder:
         if not data:
             raise unfit("empty_image")
         async with self._turns.place(owner_id):
-            return await _encoded(data)
+            return await encoded(data)
 
 
-async def _encoded(data: bytes) -> Picture:
+async def encoded(data: bytes) -> Picture:
     # -P: the folder of the program must not shadow modules of the library.
     # Nor shall a decoder that is taken over find the passwords of the server in its environment.
     kept = {name: os.environ[name] for name in ENVIRONMENT if name in os.environ}

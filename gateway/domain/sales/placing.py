@@ -19,7 +19,7 @@ from gateway.records.values.emails import fold_email
 from gateway.records.values.strictjson import dumps
 from outbox.database.transaction import Tx
 
-_CALLED = {code: texts.of(code).forms["order.called"][0] for code in ("pt-BR", "en")}
+_CALLED = {code: texts.of(code).forms["order.called"][0] for code in texts.CODES}
 """How a deal and an invoice name an order, by the language of its store."""
 
 

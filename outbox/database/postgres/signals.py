@@ -2,6 +2,8 @@
 
 One connection listens and sends NOTIFY, after COMMIT: inside the transaction NOTIFY takes a lock of
 the whole cluster and halves the write rate. Polling makes up for a missed signal.
+
+It is one module because all signals share one connection.
 """
 
 from __future__ import annotations

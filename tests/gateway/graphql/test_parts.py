@@ -67,13 +67,13 @@ async def test_lists_of_a_large_document_are_completed_one_at_a_time(
     )
     resumed = Counter[int]()
     async with ticking() as count:
-        pause: Any = RequestContext._pause
+        pause: Any = RequestContext.give_way
 
         async def counted(visit: RequestContext) -> None:
             await pause(visit)
             resumed[count[0]] += 1
 
-        monkeypatch.setattr(RequestContext, "_pause", counted)
+        monkeypatch.setattr(RequestContext, "give_way", counted)
         answer = await shop.browser().send(f"{{ {lists} }}")
     assert len(answer.data) == 8
     assert (len(resumed), max(resumed.values())) == (8, 1)

@@ -227,6 +227,8 @@ async def _shop(walk: Walk) -> None:
     api, owner = walk.api, walk.owner
     made = await owner.post("/api/stores", {"hostname": "walk.example", "name": "Walk"})
     shop = Shop(api, owner, made.body)
+    looks, says = "/api/stores/{id}/hostnames/check", ["hastened store: hostname"]
+    await walk("POST", looks, made.body["id"], {}, says=says)
     item = await product(owner)
     orders = [await placed(shop, {item: 1}) for _ in range(3)]
     says = ["updated order: status"]

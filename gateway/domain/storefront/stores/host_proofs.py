@@ -12,7 +12,7 @@ from hashlib import blake2b
 from typing import Literal
 
 from gateway.domain.storefront.stores import stores
-from gateway.records import actions
+from gateway.records import actions, audit
 from gateway.records.access import Actor
 from outbox.database.transaction import Row, Tx
 from outbox.durations import DAY, MINUTE
@@ -108,6 +108,7 @@ async def ask_again(tx: Tx, actor: Actor, store_id: str) -> None:
     """
     store = await actions.own(tx, actor, stores.STORES, store_id, "write")
     await tx.run(_AGAIN, store.id, SOON, tx.now)
+    audit.record(tx, actor, "hastened", stores.STORES.noun, store.id, ("hostname",))
 
 
 async def note(tx: Tx, found: Sequence[tuple[str, str | None]]) -> None:

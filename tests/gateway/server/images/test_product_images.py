@@ -375,7 +375,7 @@ async def test_images_of_one_owner_leave_a_place_to_others(monkeypatch: pytest.M
         await ends.wait()
         return encoding.Picture(data, "image/png", 1, 1)
 
-    monkeypatch.setattr(encoding, "_encoded", encoded)
+    monkeypatch.setattr(encoding, "encoded", encoded)
     encoder = encoding.Encoder()
     sent = (("greedy", b"1"), ("greedy", b"2"), ("honest", b"3"))
     tasks = [asyncio.create_task(encoder.encode(owner, data)) for owner, data in sent]
