@@ -7,6 +7,7 @@ exclusions, and each request that the document allows and the product refuses ha
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import tempfile
@@ -60,6 +61,7 @@ RULES = {
     "invalid_file": "The same.",
     "cursor": "A place comes from the page before, in the same order.",
     "after": "The same.",
+    "items": "What an item lacks refuses it alone, with `atomic` all of them.",
     "columns": "They are those of the file.",
     "webhook": "The numbers of deliveries are those of a webhook.",
     "sequence": "One number leaves no range.",
@@ -130,10 +132,15 @@ def _why(failure: str) -> list[str] | None:
     """Return the faults of a request that the schema allows, as the run prints it."""
     if not failure.startswith(REFUSED):
         return None
-    body = json.loads(failure.partition("    `")[2].partition("`\n")[0])
+    shown = re.search(r'^ +`(\{"error":.*\})`$', failure, re.M)
+    assert shown is not None, failure
+    body = json.loads(shown[1])
+    faults = body.get("details", ())
+    if "/batch" in failure and all(fault["field"].startswith("items[") for fault in faults):
+        return ["items"] if faults else [body["code"]]
     return [
         fault["field"] if fault["code"] == "invalid_parameter" else fault["code"]
-        for fault in body.get("details", ())
+        for fault in faults
     ] or [body.get("code", "")]
 
 
