@@ -18,7 +18,7 @@ TEXTS = {
 }  # fmt: skip
 FOLDER = Path(texts.__file__).parent
 NAMED = re.compile(r"""["']pt[-_]BR["']""")
-ALLOWED = {"cli/demo/goods.py", "cli/demo/shop.py", "rest/account.py"}
+ALLOWED = {"cli/demo/demo_goods.py", "cli/demo/shop.py", "rest/account.py"}
 """The shop of the demo is written in two languages; an example of the API names one."""
 
 
