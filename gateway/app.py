@@ -8,17 +8,20 @@ import asyncio
 import platform
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
 from functools import cache
 
 import msgspec
 from aiohttp import web
 
-from gateway.console.crm.printing import WRITING
 from gateway.console.layout.pages import set_up
 from gateway.console.routes import add_console
 from gateway.domain.accounts.counter_store import NewCounterStore, OwnCounters
 from gateway.domain.accounts.credentials import Credentials
+from gateway.domain.accounts.passwords import Passwords
 from gateway.domain.accounts.sign_in import SignIn
+from gateway.domain.cells.cells import Cells
 from gateway.domain.storefront.stores.directory import Directory
 from gateway.graphql import responses as graphql
 from gateway.graphql.documents import Documents
@@ -50,9 +53,9 @@ from gateway.server.app_keys import (
 from gateway.server.cells import cells_of, registration_of
 from gateway.server.config import Config
 from gateway.server.delivery import DELIVERY, Delivery, doctor_of, rules_of
-from gateway.server.http import answers
+from gateway.server.http import answers, turns
 from gateway.server.http.address import public_address
-from gateway.server.http.bodies import READING, UPLOADING
+from gateway.server.http.bodies import UPLOADING
 from gateway.server.http.connections import FRAME
 from gateway.server.http.middleware import Frame, Refuse, Watch, surface_of
 from gateway.server.http.probes import EXPOSITION, Exposition, add_probes
@@ -67,7 +70,7 @@ from gateway.server.processes.member import MEMBER, Member
 from gateway.server.program import Role, program_revision, program_version
 from gateway.server.storefront import STOREFRONT, build_storefront, lookups_of, reserve_hostnames
 from gateway.server.telemetry import logs
-from gateway.server.telemetry.collector import collector
+from gateway.server.telemetry.collector import Collector, collector
 from gateway.server.telemetry.health import HEALTH, Health
 from gateway.server.telemetry.metrics import METRICS, Metrics
 from gateway.server.telemetry.trace_context import Marks
@@ -75,11 +78,71 @@ from gateway.server.telemetry.traced import TracedDatabase
 from gateway.server.upkeep.duties import Upkeep
 from gateway.server.upkeep.fetching import Fetcher
 from gateway.server.upkeep.mailer import Mailer
+from outbox.clock import Clock
 from outbox.database import sqlite
 from outbox.database.transaction import Database
 from outbox.errors import DatabaseUnavailable
 from outbox.sending.guard import Guard
 from outbox.webhooks.secrets import KeyRing
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """The database as traces see it, and what watches all parts."""
+
+    db: Database
+    metrics: Metrics
+    health: Health
+    exposition: Exposition
+    watch: Watch
+    traces: Collector | None
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """What requests and the work in the background both use."""
+
+    guard: Guard
+    credentials: Credentials
+    passwords: Passwords
+    cells: Cells
+    fetcher: Fetcher
+    mailer: Mailer
+    images: Images
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """The work in the background: duties, and deliveries where the role has them."""
+
+    upkeep: Upkeep
+    delivery: Delivery | None
+    clock: Clock
+    health: Health
+    metrics: Metrics
+    drain_seconds: float
+
+    async def begin(self) -> None:
+        """Begin what one process of the node does for all."""
+        try:
+            await self.upkeep.start_duties()
+        finally:
+            if self.delivery is not None and not self.health.draining:
+                self.metrics.ticked = self.clock.monotonic()
+                self.health.delivers = True
+                self.delivery.start()
+
+    async def rest(self) -> None:
+        """End it, because another process begins."""
+        self.health.delivers = False
+        await self.upkeep.stop_duties()
+        if not self.health.draining:
+            await self.drain()
+
+    async def drain(self) -> None:
+        """Finish the sends that have begun."""
+        if self.delivery is not None:
+            await self.delivery.drain(self.drain_seconds)
 
 
 def build_app(
@@ -96,118 +159,62 @@ def build_app(
     A `member` of several processes does background work only when its supervisor says so.
     The caller closes the database after the cleanup of the application.
     """
-    clock, ids = db.clock, db.ids
-    metrics = Metrics(
-        clock=clock, webhook_series=config.metrics.webhook_series,
-        build=build_info(db, public_address(config, config.server.port)),
-    )  # fmt: skip
-    metrics.watch_pool(db.census)
-    metrics.watch_key(keyring.newest_key_at, lambda: keyring.refused)
-    db.observer = metrics
-    cells = cells_of(config, db)
-    marks = Marks(clock, ids, config.tracing.sample)
-    traces = collector(config.tracing, config.service.name, db, marks, metrics)
-    spans = None
-    if traces is not None:
-        spans = traces.spans
-        db = TracedDatabase(db, spans)
-    guard = Guard(rules_of(config.egress), clock)
-    credentials = Credentials(db, metrics)
-    passwords = parts.passwords(clock=clock, ids=ids, observer=metrics)
-    delivery = None
-    if role != "api":
-        delivery = Delivery(config, db, keyring, guard, spans, parts)
-    doctor = doctor_of(config, guard, clock, ids)
-    exposition = Exposition(metrics.registry, config.metrics, clock, config.server.public_url)
-    fetcher = Fetcher(guard)
-    mailer = Mailer(
-        db,
-        config.mail,
-        metrics.mail,
-        service=config.service.name,
-        site=config.server.public_url,
-        mark=cells.marked,
-    )
-    images = Images(config, db)
-    upkeep = Upkeep(
-        db, metrics, credentials, startup.sqlite_file(config), config.retention, mailer,
-        config.database.disk_bytes, parts, keyring, registration_of(config, db, cells),
-        lookups_of(config, db), images.sweep,
-    )  # fmt: skip
-    health = Health(db, metrics, delivers=False, file=startup.sqlite_file(config))
-    proxies = Proxies(config.server.trusted_proxies)
+    stack = AsyncExitStack()
+    watched = build_watched(config, db, keyring, stack)
+    shared = build_shared(config, watched, parts, stack)
+    work = build_work(config, watched, shared, keyring, role, parts)
+    db, clock, cells = watched.db, db.clock, shared.cells
     app = web.Application(client_max_size=config.limits.body_bytes)
-    watch = Watch(clock, marks, metrics, health, spans)
-    app[FRAME] = Frame(app, config, watch, proxies, refuse).handle
+    app[FRAME] = Frame(
+        app, config, watched.watch, Proxies(config.server.trusted_proxies), refuse
+    ).handle
     app[CONFIG] = config
     app[CLOCK] = clock
-    app[IDS] = ids
+    app[IDS] = db.ids
     app[DB] = db
     app[KEYRING] = keyring
-    app[GUARD] = guard
-    app[METRICS] = metrics
-    app[answers.BUILDING] = asyncio.Semaphore(answers.BUILDERS)
-    app[WRITING] = asyncio.Semaphore(1)
-    app[READING], app[UPLOADING] = asyncio.Lock(), Counter[str]()
+    app[GUARD] = shared.guard
+    app[METRICS] = watched.metrics
+    turns.set_up(app)
+    app[UPLOADING] = Counter[str]()
     app[answers.ANSWERS] = answers.budget(config.limits)
-    app[FIRST_PAGES] = FirstPages()
-    app[EXPOSITION] = exposition
-    app[HEALTH] = health
+    app[FIRST_PAGES] = first_pages = FirstPages()
+    app[EXPOSITION] = watched.exposition
+    app[HEALTH] = watched.health
     keep: NewCounterStore = OwnCounters if member is None else member.levels.of
-    app[LIMITS] = RateLimits(config.limits, clock, metrics, keep, config.server.processes)
+    app[LIMITS] = RateLimits(config.limits, clock, watched.metrics, keep, config.server.processes)
     app[MEMBER] = member
-    app[CREDENTIALS] = credentials
-    app[PASSWORDS] = passwords
-    app[SIGN_IN] = SignIn(db, passwords, metrics, keep)
-    app[STOREFRONT] = build_storefront(db, keyring, passwords, fetcher, mailer, config.limits, keep)
+    app[CREDENTIALS] = shared.credentials
+    app[PASSWORDS] = shared.passwords
+    app[SIGN_IN] = SignIn(db, shared.passwords, watched.metrics, keep)
+    app[STOREFRONT] = storefront = build_storefront(
+        db, keyring, shared.passwords, shared.fetcher, shared.mailer, cells, config, keep
+    )
     app[CELLS] = cells
-    app[IMAGES] = images
+    app[IMAGES] = shared.images
     proven = config.storefront.verify_hostnames
     app[DIRECTORY] = directory = Directory(db, cells, proven=proven)
-    app[DELIVERY] = delivery
-    app[DOCTOR] = doctor
-
-    async def work() -> None:
-        try:
-            await upkeep.start_duties()
-        finally:
-            if delivery is not None and not health.draining:
-                metrics.ticked = clock.monotonic()
-                health.delivers = True
-                delivery.start()
-
-    async def rest() -> None:
-        health.delivers = False
-        await upkeep.stop_duties()
-        if delivery is not None and not health.draining:
-            await delivery.drain(config.server.shutdown_seconds / 2)
+    app[DELIVERY] = work.delivery
+    app[DOCTOR] = doctor = doctor_of(config, shared.guard, clock, db.ids)
+    stack.push_async_callback(doctor.close)
 
     async def lifetime(_: web.Application) -> AsyncIterator[None]:
-        if traces is not None:
-            traces.start()
-        unwatch = db.on_change(directory.committed)
-        unkeep = db.on_change(app[FIRST_PAGES].committed)
+        if watched.traces is not None:
+            watched.traces.start()
+        stack.callback(db.on_change(first_pages.committed))
+        stack.callback(db.on_change(directory.committed))
         await reserve_hostnames(config, db)
-        await upkeep.start()
+        stack.push_async_callback(work.upkeep.stop)
+        storefront.looks.start()
+        stack.push_async_callback(storefront.looks.settle_all)
+        await work.upkeep.start()
+        stack.push_async_callback(work.drain)
         if member is None:
-            await work()
+            await work.begin()
         else:
-            answer_supervisor(member, work, rest, health, exposition, delivery)
+            answer_supervisor(member, work, watched)
         yield
-        if delivery is not None:
-            await delivery.drain(config.server.shutdown_seconds / 2)
-        await upkeep.stop()
-        unwatch()
-        unkeep()
-        await doctor.close()
-        await cells.close()
-        await fetcher.close()
-        await images.close()
-        await guard.close()
-        passwords.close()
-        exposition.close()
-        if traces is not None:
-            await traces.close()
+        await stack.aclose()
 
     app.cleanup_ctx.append(lifetime)
     if role != "worker":
@@ -218,6 +225,67 @@ def build_app(
     for resource in resources(with_doors=role != "worker"):
         app.router.register_resource(resource)
     return app
+
+
+def build_watched(config: Config, db: Database, keyring: KeyRing, stack: AsyncExitStack) -> Watched:
+    """Return what watches all parts; `stack` closes it last."""
+    clock = db.clock
+    metrics = Metrics(
+        clock=clock, webhook_series=config.metrics.webhook_series,
+        build=build_info(db, public_address(config, config.server.port)),
+    )  # fmt: skip
+    metrics.watch_pool(db.census)
+    metrics.watch_key(keyring.newest_key_at, lambda: keyring.refused)
+    db.observer = metrics
+    marks = Marks(clock, db.ids, config.tracing.sample)
+    traces = collector(config.tracing, config.service.name, db, marks, metrics)
+    spans = None
+    if traces is not None:
+        spans = traces.spans
+        db = TracedDatabase(db, spans)
+        stack.push_async_callback(traces.close)
+    exposition = Exposition(metrics.registry, config.metrics, clock, config.server.public_url)
+    stack.callback(exposition.close)
+    health = Health(db, metrics, delivers=False, file=startup.sqlite_file(config))
+    watch = Watch(clock, marks, metrics, health, spans)
+    return Watched(db, metrics, health, exposition, watch, traces)
+
+
+def build_shared(config: Config, watched: Watched, parts: Parts, stack: AsyncExitStack) -> Shared:
+    """Return what requests and the work in the background use; `stack` closes it."""
+    db, metrics = watched.db, watched.metrics
+    passwords = parts.passwords(clock=db.clock, ids=db.ids, observer=metrics)
+    stack.callback(passwords.close)
+    guard = Guard(rules_of(config.egress), db.clock)
+    stack.push_async_callback(guard.close)
+    images = Images(config, db)
+    stack.push_async_callback(images.close)
+    fetcher = Fetcher(guard)
+    stack.push_async_callback(fetcher.close)
+    cells = cells_of(config, db)
+    stack.push_async_callback(cells.close)
+    mailer = Mailer(
+        db, config.mail, metrics.mail, service=config.service.name, site=config.server.public_url,
+        mark=cells.marked,
+    )  # fmt: skip
+    return Shared(guard, Credentials(db, metrics), passwords, cells, fetcher, mailer, images)
+
+
+def build_work(
+    config: Config, watched: Watched, shared: Shared, keyring: KeyRing, role: Role, parts: Parts
+) -> Work:
+    """Return the work in the background, which begins later."""
+    db, metrics = watched.db, watched.metrics
+    delivery = None
+    if role != "api":
+        delivery = Delivery(config, db, keyring, shared.guard, watched.watch.spans, parts)
+    upkeep = Upkeep(
+        db, metrics, shared.credentials, startup.sqlite_file(config), config.retention,
+        shared.mailer, config.database.disk_bytes, parts, keyring,
+        registration_of(config, db, shared.cells), lookups_of(config, db), shared.images.sweep,
+    )  # fmt: skip
+    grace = config.server.shutdown_seconds / 2
+    return Work(upkeep, delivery, db.clock, watched.health, metrics, grace)
 
 
 @cache
@@ -236,16 +304,9 @@ def resources(*, with_doors: bool) -> tuple[web.AbstractResource, ...]:
     return tuple(router.resources())
 
 
-def answer_supervisor(
-    member: Member,
-    work: Callable[[], Awaitable[None]],
-    rest: Callable[[], Awaitable[None]],
-    health: Health,
-    exposition: Exposition,
-    delivery: Delivery | None,
-) -> None:
+def answer_supervisor(member: Member, work: Work, watched: Watched) -> None:
     """Answer the supervisor's calls with the parts of this process."""
-
+    health, delivery = watched.health, work.delivery
     changes: set[asyncio.Task[None]] = set()
     turn = asyncio.Lock()
 
@@ -262,7 +323,7 @@ def answer_supervisor(
 
     async def begin() -> None:
         try:
-            await work()
+            await work.begin()
         except DatabaseUnavailable as error:
             # Drain and duties have started all the same; the next reading is due in seconds.
             logs.logger().warning("reading_put_off", error=str(error))
@@ -274,7 +335,7 @@ def answer_supervisor(
         return b""
 
     async def resting(_: bytes) -> bytes:
-        change(rest)
+        change(work.rest)
         return b""
 
     async def alive(_: bytes) -> bytes:
@@ -289,7 +350,7 @@ def answer_supervisor(
         return msgspec.json.encode(await health.faults())
 
     async def counted(_: bytes) -> bytes:
-        return await exposition.text()
+        return await watched.exposition.text()
 
     member.handlers |= {
         "work": working, "rest": resting, "alive": alive, "take_over": take_over,

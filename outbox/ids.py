@@ -3,6 +3,7 @@
 Code receives an Ids as an argument and uses no other source of randomness.
 """
 
+import hashlib
 import os
 import re
 import threading
@@ -69,6 +70,11 @@ def first_at(micros: int) -> str:
     `micros` is microseconds since the Unix epoch, so a range of ids is a range of time.
     """
     return f"{max(micros, 0) // 1000:012x}"
+
+
+def digest_of(text: str) -> bytes:
+    """Return the digest of a key or token, its stored form."""
+    return hashlib.sha256(text.encode()).digest()
 
 
 def is_id(text: str) -> bool:

@@ -9,13 +9,11 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from outbox import database
-from outbox.clock import SystemClock
 from outbox.database.transaction import Database
-from outbox.ids import Ids
-from tests.support.databases import PostgresServer, SqliteFiles
+from tests.support.databases import PostgresServer, SqliteFiles, open_fresh
+from tests.support.log_lines import only_warnings
 from tests.support.long_limits import lengthen
-from tests.support.targets import mark_proofs
+from tests.support.targets import leaves_out, mark_proofs
 
 ENGINES = os.environ.get("TEST_ENGINES", "sqlite postgres").split()
 """What `make test-fast` leaves out is not even collected, which takes as long as many tests."""
@@ -26,6 +24,7 @@ pytest_plugins = ["tests.support.require_all", "tests.support.proof"]
 def pytest_configure() -> None:
     """Settings of whoever runs the tests stay outside, and no machine is too slow for a unit."""
     lengthen()
+    only_warnings()
     # No example has a limit of time: a busy machine would reach it.
     settings.register_profile("carteiro", deadline=None)
     settings.load_profile("carteiro")
@@ -38,6 +37,12 @@ def pytest_configure() -> None:
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
     for name in [name for name in os.environ if name.startswith("CARTEIRO_")]:
         del os.environ[name]
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave the files of proofs alone where no proof is to run."""
+    path = collection_path.relative_to(config.rootpath).as_posix()
+    return leaves_out(config.getoption("markexpr"), path) or None
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -94,6 +99,6 @@ async def db_url(
 @pytest.fixture
 async def db(db_url: str) -> AsyncIterator[Database]:
     """An open database on each engine."""
-    db = await database.open(db_url, clock=SystemClock(), ids=Ids(), serving=True)
+    db = await open_fresh(db_url)
     yield db
     await db.close()

@@ -53,7 +53,7 @@ async def certify(config: Config, arguments: Namespace, say: Say) -> None:
     timeout = arguments.timeout or settings_of(config).timeout
 
     def heard(finding: Finding) -> None:
-        if not arguments.json:
+        if not arguments.json and finding.code != "not_sent":
             say(line(t, finding, timeout))
 
     try:
@@ -70,6 +70,8 @@ async def certify(config: Config, arguments: Namespace, say: Say) -> None:
     if arguments.json:
         say(json.encode(record(found, timeout)).decode())
     else:
+        if untried := sum(one.code == "not_sent" for one in found.findings):
+            say(t("certify.not_tried", count=untried))
         say("")
         say(f"{t(f'certify.result.{found.result}')} {findings.counts(t, found)}")
         say(f"{findings.ids(t, found)} {t('cli.certify.ids')}")

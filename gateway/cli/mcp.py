@@ -15,14 +15,13 @@ import aiohttp
 import msgspec
 
 from gateway.cli.commands import Say
+from gateway.cli.server_address import server_of
 from gateway.mcp import messages
 from gateway.mcp.messages import INTERNAL_ERROR, INVALID_REQUEST, META, Message, ProtocolError
 from gateway.records.values.strictjson import dumps
 from gateway.server.config import Config
-from gateway.server.http.address import public_address
 from outbox.errors import CannotStart
 
-SERVER_VARIABLE = "CARTEIRO_URL"
 KEY_VARIABLES = ("CARTEIRO_API_KEY", "CARTEIRO_KEY")
 LONGEST_LINE = 10_485_760
 LEAVING_SECONDS = 10.0
@@ -37,8 +36,7 @@ async def mcp(config: Config, arguments: Namespace, say: Say) -> None:
         raise CannotStart(
             f"there is no API key in ${KEY_VARIABLES[0]}; `carteiro key add` makes one"
         )
-    server = arguments.server or os.environ.get(SERVER_VARIABLE, "")
-    url = (server or public_address(config, config.server.port)).rstrip("/")
+    url = server_of(config, arguments)
     headers = {"Authorization": f"Bearer {key}", "Accept": "application/json, text/event-stream"}
     async with aiohttp.ClientSession(headers=headers, timeout=TIMEOUT) as http:
         bridge = Bridge(http, f"{url}/mcp")

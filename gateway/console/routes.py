@@ -142,6 +142,7 @@ def add_console(router: web.UrlDispatcher) -> None:
     post("/console/orders/selected", action(orders.selected))
     add_records(get, post)
     get("/console/stores/{id}/hostnames", page(hostnames.show))
+    post("/console/stores/{id}/hostnames", action(hostnames.check))
     get("/console/stores/{id}/payment-secret", page(payment_secret.show))
     post("/console/stores/{id}/payment-secret", action(payment_secret.stage))
     post("/console/stores/{id}/payment-secret/activate", action(payment_secret.activate))

@@ -54,16 +54,9 @@ class Entry:
 
 def plain(resource: Resource, restore: Restore | None = None) -> Entry:
     """Return the entry of a resource without rules of its own."""
-
-    async def create(tx: Tx, actor: Actor, draft: Draft) -> Record:
-        return await actions.create(tx, actor, resource, draft)
-
-    async def change(
-        tx: Tx, actor: Actor, record_id: str, draft: Draft, expected: frozenset[str] | None
-    ) -> Record:
-        return await actions.change(tx, actor, resource, record_id, draft, expected)
-
-    return Entry(resource, create, change, restore=restore)
+    return Entry(
+        resource, actions.create_of(resource), actions.change_of(resource), restore=restore
+    )
 
 
 CATALOGUE: tuple[Entry, ...] = (

@@ -10,7 +10,8 @@ It is one module because a request's operation is read for its execution alone.
 
 import asyncio
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from types import CoroutineType, NoneType
 from typing import Any, NamedTuple, TypeGuard
@@ -21,12 +22,14 @@ from graphql import (
     GraphQLError,
     GraphQLNonNull,
     GraphQLObjectType,
+    GraphQLOutputType,
+    GraphQLResolveInfo,
     OperationDefinitionNode,
     OperationType,
     Undefined,
     is_leaf_type,
 )
-from graphql.execution.collect_fields import GroupedFieldSet
+from graphql.execution.collect_fields import FieldDetailsList, GroupedFieldSet
 from graphql.execution.executor_throwing_on_incremental import ExecutorThrowingOnIncremental
 from graphql.pyutils import AwaitableOrValue, Path, gather_with_cancel
 
@@ -39,7 +42,7 @@ from gateway.records.errors import Fault, Refusal
 from gateway.records.record import Record
 from gateway.records.values.strictjson import Digits, InvalidJson, decode
 from gateway.server.http import bodies
-from gateway.server.http.bodies import READING
+from gateway.server.http.turns import EXECUTING, PARSING, turn
 
 IN_TURN_BYTES = 8_192
 """A body from this size on is parsed in turn, so that the loop is free between any two of them."""
@@ -65,7 +68,7 @@ async def from_body(request: web.Request) -> OperationRequest:
         raise Refusal("unsupported_media_type", "Send the body as application/json, in UTF-8.")
     body = await bodies.whole(request)
     if len(body) >= IN_TURN_BYTES:
-        async with request.app[READING]:
+        async with turn(request, PARSING):
             await asyncio.sleep(0)
             return _asked(_decoded(body))
     return _asked(_decoded(body))
@@ -181,8 +184,12 @@ async def run(
             return _rejected([of_refusal(refusal)], "rejected_cost", kind)
         if weight > 1:
             count(visit.request, weight - 1)
+            visit.in_parts()
     try:
-        async with asyncio.timeout(SECONDS):
+        async with (
+            turn(visit.request, EXECUTING) if visit.paced else nullcontext(),
+            asyncio.timeout(SECONDS),
+        ):
             result = await _execute(documents, known, operation, visit, request)
     except TimeoutError:
         result = ExecutionResult(None, [of_refusal(_late(kind, visit))])
@@ -232,6 +239,24 @@ async def _execute(
 
 LEAVES = "leaves"
 _PLAIN = frozenset({dict, list, tuple, str, int, float, bool, NoneType, Record})
+
+
+PART = 100
+"""Objects of a list that are completed in one turn of the event loop."""
+
+
+class From(Path):
+    """The path of a part of a list."""
+
+    first = 0
+
+    def item(self, first: int) -> "From":
+        """Return the path of the part that begins with this item."""
+        self.first = first
+        return self
+
+    def add_key(self, key: str | int, typename: str | None = None) -> Path:
+        return super().add_key(key + self.first if isinstance(key, int) else key, typename)
 
 
 class Leaf(NamedTuple):
@@ -302,6 +327,33 @@ class Executor(ExecutorThrowingOnIncremental):
                 self.settle_in_background([results[name] for name in waiting])
             raise
         return _gathered(results, waiting) if waiting else results
+
+    def complete_iterable_value(
+        self,
+        item_type: GraphQLOutputType,
+        field_details_list: FieldDetailsList,
+        info: GraphQLResolveInfo[Any],
+        path: Path,
+        items: Iterable[Any],
+        position_context: None,
+    ) -> AwaitableOrValue[list[Any]]:
+        """Complete a list; the event loop serves others between the parts of a long one."""
+        whole = super().complete_iterable_value
+        if not isinstance(items, list) or len(items) <= PART:
+            return whole(item_type, field_details_list, info, path, items, position_context)
+
+        async def parts() -> list[Any]:
+            completed: list[Any] = []
+            for first in range(0, len(items), PART):
+                part = whole(
+                    item_type, field_details_list, info, From(*path).item(first),
+                    items[first : first + PART], position_context,
+                )  # fmt: skip
+                completed += await part if inspect.isawaitable(part) else part
+                await asyncio.sleep(0)
+            return completed
+
+        return parts()
 
     def get_stream_usage(self, *_: Any) -> None:
         """Return None: the schema has no directive @stream."""

@@ -12,13 +12,13 @@ from typing import Any, Concatenate, TypeVar
 from aiohttp import web
 
 from gateway.domain.accounts.networks import share_of
-from gateway.domain.storefront.carts.rows import TOKEN_BYTES, make_token, token_of_store
+from gateway.domain.storefront.carts.rows import token_of_store
 from gateway.domain.storefront.visitors.session_tokens import recognise
 from gateway.domain.storefront.visitors.shopper import Shopper
 from gateway.graphql.admission import RELEASES, cookies_of, effective_version, must_be_allowed_by
 from gateway.records.errors import Refusal
 from gateway.records.record import Record
-from gateway.server.app_keys import CELLS, CONFIG, DB, DIRECTORY, REQUEST_ID
+from gateway.server.app_keys import DB, DIRECTORY, REQUEST_ID
 from gateway.server.http.proxies import CLIENT
 from gateway.server.http.rate_limits import LIMITS
 from gateway.server.storefront import STOREFRONT, Storefront
@@ -27,6 +27,8 @@ from outbox.database.transaction import Commits, P, T, Tx, belongs_to, commits
 V = TypeVar("V")
 Unit = Callable[..., Awaitable[Mapping[str, V]]]
 _Batch = tuple[Unit[Any], tuple[str, ...], tuple[Hashable, ...]]
+PART = 100
+"""Fields that get what was loaded for them in one turn of the event loop."""
 TICKS = 3
 """Turns of the event loop to wait for more keys: fields of one level resume a few turns apart."""
 
@@ -76,8 +78,11 @@ class Loaders:
         except Exception as error:  # noqa: BLE001 - each field that waits raises it
             results = [error] * len(units)
         for (_, keys, _), theirs, values in zip(units, futures, results, strict=True):
-            for key, future in zip(keys, theirs, strict=True):
+            for number, (key, future) in enumerate(zip(keys, theirs, strict=True), 1):
                 _settle(future, values, key)
+                if not number % PART:
+                    # Each of these fields now completes its objects.
+                    await asyncio.sleep(0)
 
 
 def _settle(future: "asyncio.Future[Any]", values: Any, key: str) -> None:
@@ -125,6 +130,7 @@ class RequestContext:
         """Loads what the fields of many objects need, together."""
         self.commits: dict[str | int, Commits] = {}
         """The commits of each mutation, by its key in the response."""
+        self._pace: asyncio.Lock | None = None
         self.wrote = False
         """Whether a write has begun, however it ended."""
 
@@ -146,14 +152,24 @@ class RequestContext:
         self, unit: Callable[Concatenate[Tx, P], Awaitable[T]], *args: P.args, **kwargs: P.kwargs
     ) -> T:
         """Run a unit on a snapshot."""
-        return await self._db.read(unit, *args, **kwargs)
+        result = await self._db.read(unit, *args, **kwargs)
+        await self.give_way()
+        return result
 
     async def write(
         self, unit: Callable[Concatenate[Tx, P], Awaitable[T]], *args: P.args, **kwargs: P.kwargs
     ) -> T:
         """Run a unit in a transaction."""
-        self.wrote = True
+        await self.begin_write()
         return await self._db.write(unit, *args, **kwargs)
+
+    async def begin_write(self) -> None:
+        """Note that a write begins, and write first what the visitor's looks mean."""
+        self.wrote = True
+        looks = self.storefront.looks
+        if looks.waiting:
+            for visitor in self._visitors.values():
+                await looks.settle(visitor)
 
     def begin_mutation(self, key: str | int) -> None:
         """Note the commits from here on as those of the mutation with this key."""
@@ -170,7 +186,24 @@ class RequestContext:
 
         The client's address pays for the rows. Raises rate_limited.
         """
-        return await self.storefront.searches.run(self.address, unit, *args, **kwargs)
+        result = await self.storefront.searches.run(self.address, unit, *args, **kwargs)
+        await self.give_way()
+        return result
+
+    def in_parts(self) -> None:
+        """Let the event loop serve others between the lists of this request, which are large."""
+        self._pace = asyncio.Lock()
+
+    @property
+    def paced(self) -> bool:
+        """Whether the lists of this request are large."""
+        return self._pace is not None
+
+    async def give_way(self) -> None:
+        if self._pace is not None:
+            async with self._pace:
+                # Several lists read at once would be completed in one turn of the loop.
+                await asyncio.sleep(0)
 
     @property
     def address(self) -> str:
@@ -200,7 +233,7 @@ class RequestContext:
             visitor = Shopper(
                 store=store, zone=zone, cart_token=token_of_store(store.id, cookies.carts),
                 address=share_of(self.address), networks=self.storefront.networks.of(self.address),
-                carts_per_day=self.request.app[CONFIG].limits.carts_per_day,
+                carts_per_day=self.storefront.carts_per_day,
             )  # fmt: skip
             if claim is not None:
                 visitor = await self._db.read(recognise, visitor, claim)
@@ -220,8 +253,7 @@ class RequestContext:
 
     def cart_token(self, store: Record) -> str:
         """Return a new token for a cart in a store."""
-        token = make_token(store.id, self.token(TOKEN_BYTES))
-        return self.request.app[CELLS].marked(token, store.owner_id)
+        return self.storefront.carts.new(store.id, store.owner_id)
 
     @contextmanager
     def form(self) -> Iterator[None]:

@@ -58,11 +58,11 @@ async def _answer(request: web.Request, operation: OperationRequest) -> web.Resp
         request.app[DOCUMENTS], visit, operation, reads_only=request.method != "POST"
     )
     request.app[METRICS].operation(outcome.kind, outcome.outcome)
-    misdirected = misdirection(outcome.result.errors)
-    if misdirected is not None:
-        return refuse(misdirected, request)
     members: dict[str, Any] = {}
     if outcome.result.errors:
+        misdirected = misdirection(outcome.result.errors)
+        if misdirected is not None:
+            return refuse(misdirected, request)
         code = await language_of(
             visit.stores, request.app[DIRECTORY], operation.query, operation.variables or {}
         )

@@ -100,7 +100,8 @@ def _inner(
     sent = CIMultiDict({"Prefer": "handling=strict"})
     for name in CREDENTIALS:
         for line in request.headers.getall(name, ()):
-            sent.add(name, line)
+            # A clone encodes its headers; a byte that is no text is in no credential.
+            sent.add(name, line.encode(errors="replace").decode())
     sent.update({name: text for name, text in (headers or {}).items() if text is not None})
     # Numbers keep the text that the client wrote.
     data = b"" if body is None else dumps(body).encode()

@@ -5,7 +5,7 @@ plain functions in the module of a resource that validate the changed values; a 
 composes the steps itself. Errors take precedence in the order 404, 403, 400, 412.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from msgspec import json
@@ -20,7 +20,7 @@ from gateway.records.record import ID, OWNER_ID, VERSION, Record, record_of
 from gateway.records.resource import Resource
 from gateway.records.values.formats import missing
 from outbox.database.transaction import Tx
-from outbox.events import enqueue
+from outbox.events import NO_FIELDS, enqueue
 from outbox.events.record_fields import RecordField
 from outbox.ids import is_id
 
@@ -33,6 +33,17 @@ async def create(tx: Tx, actor: Actor, resource: Resource, draft: Draft) -> Reco
     actor.must("write")
     values = await check(tx, actor, resource, draft)
     return announce(tx, "created", await insert(tx, actor, resource, values), before=None)
+
+
+def create_of(resource: Resource) -> Callable[[Tx, Actor, Draft], Awaitable[Record]]:
+    """Return the unit that creates a record of a resource without rules of its own."""
+
+    async def unit(tx: Tx, actor: Actor, draft: Draft) -> Record:
+        return await create(tx, actor, resource, draft)
+
+    # Traces show the name of the unit.
+    unit.__name__ = "create"
+    return unit
 
 
 async def read(tx: Tx, actor: Actor, resource: Resource, record_id: str) -> Record:
@@ -60,6 +71,20 @@ async def change(
     if not changes:
         return before
     return announce(tx, "updated", await update(tx, actor, before, changes), before=before)
+
+
+def change_of(
+    resource: Resource,
+) -> Callable[[Tx, Actor, str, Draft, frozenset[str] | None], Awaitable[Record]]:
+    """Return the unit that changes a record of a resource without rules of its own."""
+
+    async def unit(
+        tx: Tx, actor: Actor, record_id: str, draft: Draft, expected: frozenset[str] | None
+    ) -> Record:
+        return await change(tx, actor, resource, record_id, draft, expected)
+
+    unit.__name__ = "change"
+    return unit
 
 
 async def remove(
@@ -176,7 +201,7 @@ def announce(tx: Tx, change: str, record: Record, *, before: Record | None) -> R
             record_id=record.id,
             record_version=record.version,
             data=data_of(record, listed),
-            record_fields=record_fields(record, before),
+            record_fields=record_fields(record, before) if resource.filterable else NO_FIELDS,
         )
     return record
 

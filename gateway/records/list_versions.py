@@ -4,12 +4,13 @@ A record's version grows with every change; a derived field may change with the 
 """
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 from msgspec import json
 
 from gateway.records import statements
-from gateway.records.derived import varying
+from gateway.records.derived import Derived, varying
 from gateway.records.query import NEWEST, Page, Query
 from gateway.records.record import ID, UPDATED_AT, VERSION, deriving
 from gateway.records.resource import Resource
@@ -34,7 +35,7 @@ async def current(tx: Tx, resource: Resource, owner_id: str, limit: int, zone: s
     row = await tx.one(statements.edition(resource, NEWEST), owner_id, resource.table, limit + 1)
     assert row is not None
     states = json.decode(row["records"] or "[]")
-    if fields := varying(resource.derived):
+    if fields := _varying(resource):
         at = dates.Moment(tx.now, zone)
         derive = deriving(fields, statements.edition_columns(resource))
         for state in states:
@@ -44,9 +45,14 @@ async def current(tx: Tx, resource: Resource, owner_id: str, limit: int, zone: s
 
 def of(resource: Resource, page: Page) -> Edition:
     """Return the edition of a first page that was read whole."""
-    places = [resource.derived_at[d.name] for d in varying(resource.derived)]
+    places = [resource.derived_at[d.name] for d in _varying(resource)]
     states = [
         [r.row[ID], r.row[VERSION], r.row[UPDATED_AT], *[r.derived[place] for place in places]]
         for r in page.records
     ]
     return [page.total, page.onward is not None, *states]
+
+
+@lru_cache(maxsize=64)
+def _varying(resource: Resource) -> Sequence[Derived]:
+    return varying(resource.derived)

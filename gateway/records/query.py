@@ -59,6 +59,8 @@ class Query:
     """Further conditions; `{}` in the SQL stands for the value."""
     ordered_by: str = ""
     """An order in SQL, in place of `order`."""
+    of_few: bool = False
+    """Whether a condition names few ids."""
     nothing: bool = False
     """Nothing can match."""
     counted: bool = True
@@ -76,7 +78,9 @@ class Query:
         The index of all records of the owner would be walked to its end for a filter that finds
         few old ones.
         """
-        found = f"select id from {resource.table} where {OWNED} and {offered.sql} limit {most}"
+        self.of_few = True
+        owned = OWNED_OF_FEW if _names_ids(offered) else OWNED
+        found = f"select id from {resource.table} where {owned} and {offered.sql} limit {most}"
         self.narrow(f"id in ({found})", value)
         self.ordered_by = "created_at + 0 desc, id desc"
 
@@ -99,6 +103,8 @@ class Page:
 
 def order_of(resource: Resource, query: Query) -> str:
     """Return the order in SQL, made total by the id. Raises KeyError for an unknown name."""
+    if not (query.ordered_by or query.order) and query.since is None:
+        return NEWEST
     return query.ordered_by or order_by(keys_of(resource, query))
 
 
@@ -208,7 +214,9 @@ async def some(tx: Tx, resource: Resource, owner_id: str, ids: Sequence[str], zo
 
 
 def is_empty(query: Query) -> bool:
-    return query.nothing or query.ids == [] or not searching.is_searchable(query.search)
+    if query.search and not searching.is_searchable(query.search):
+        return True
+    return query.nothing or query.ids == []
 
 
 def _is_searched(resource: Resource, query: Query) -> bool:
@@ -230,7 +238,9 @@ def _too_far(walks: bool) -> Refusal:
 
 def conditions(resource: Resource, query: Query, now: int, zone: str) -> tuple[str, list[Any]]:
     """Return the WHERE condition and its parameters after the owner, who is `$1`."""
-    where, args = OWNED if query.ids is None else OWNED_OF_FEW, list[Any]()
+    asked = [one for one in resource.filters if one.name in query.filters]
+    few = query.ids is not None or query.of_few or any(_names_ids(one) for one in asked)
+    where, args = OWNED_OF_FEW if few else OWNED, list[Any]()
 
     def narrow(sql: str, value: Any) -> None:
         nonlocal where
@@ -253,9 +263,8 @@ def conditions(resource: Resource, query: Query, now: int, zone: str) -> tuple[s
             args.append(one)
             places.append(f"${len(args) + 1}")
         where += f" and id in ({', '.join(places)})"
-    for offered in resource.filters:
-        if offered.name in query.filters:
-            narrow(offered.sql, _value(offered, query.filters[offered.name]))
+    for offered in asked:
+        narrow(offered.sql, _value(offered, query.filters[offered.name]))
     if query.since is not None:
         narrow(f"{CHANGED} >= {{}}", query.since)
     for mark in ("{now}", "{today}"):
@@ -264,6 +273,11 @@ def conditions(resource: Resource, query: Query, now: int, zone: str) -> tuple[s
             # PostgreSQL cannot infer the type of a bare parameter in every place.
             where = where.replace(mark, f"cast(${len(args) + 1} as bigint)")
     return where, args
+
+
+def _names_ids(offered: Filter) -> bool:
+    """Return whether a filter finds the ids of what names a record in a table of their own."""
+    return offered.kind == "id" and offered.sql.startswith("id in ")
 
 
 def _value(offered: Filter, value: Any) -> Any:

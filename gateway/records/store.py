@@ -143,7 +143,8 @@ def _search_columns(resource: Resource, row: Row) -> list[str]:
         texts = [row[position[resource.named[name].column]] or "" for name in resource.search]
         folded.append(fold_all(texts))
     if resource.numbers:
-        folded.append(digits_of(_number(resource, row, name) for name in resource.numbers))
+        numbers = [_number(resource, row, name) for name in resource.numbers]
+        folded.append(digits_of(numbers) if any(numbers) else "")
     if resource.folded_sort:
         folded.append(fold(row[position[resource.named[resource.folded_sort].column]]))
     return folded

@@ -3,7 +3,7 @@
 from aiohttp import web
 from msgspec import UNSET, Struct, UnsetType
 
-from gateway.domain.accounts import api_keys, tokens, two_factor, users
+from gateway.domain.accounts import tokens, two_factor, users
 from gateway.domain.accounts.users import SIGN_IN as SIGN_IN_FIELDS
 from gateway.records.access import Actor
 from gateway.records.errors import Fault, Refusal, rate_limited
@@ -18,6 +18,7 @@ from gateway.server.app_keys import CELLS, CONFIG, CREDENTIALS, DB, IDS, KEYRING
 from gateway.server.http.proxies import CLIENT
 from gateway.server.http.rate_limits import LIMITS
 from outbox.database.transaction import Row
+from outbox.ids import digest_of
 
 ENROL = "This server requires two-factor authentication; set it up in the console first."
 LATER = "2030-01-31T00:00:00.000Z"
@@ -117,7 +118,7 @@ async def delete_token(request: web.Request) -> web.Response:
     text = must_present_token(request)
     if not text.startswith(tokens.PREFIX):
         raise Refusal("forbidden", "Send the token to revoke as Authorization: Bearer.")
-    await request.app[DB].write(tokens.revoke, api_keys.digest_of(text))
+    await request.app[DB].write(tokens.revoke, digest_of(text))
     request.app[CREDENTIALS].forget()
     return respond(Done("The token was revoked."))
 

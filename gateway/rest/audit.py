@@ -11,7 +11,7 @@ from gateway.domain.audit.entries import Query
 from gateway.records.audit import ACTIONS, KINDS
 from gateway.records.values import dates
 from gateway.records.values.schemas import ANY_ID, PLACE_ID, Id, Instant
-from gateway.rest import paging
+from gateway.rest import lists, paging
 from gateway.rest.auth import authenticate
 from gateway.rest.document import shapes
 from gateway.rest.document.describe import page_size
@@ -19,7 +19,6 @@ from gateway.rest.document.operations import Parameter, operation
 from gateway.rest.errors import JSON
 from gateway.rest.params import window
 from gateway.rest.scans import scan
-from gateway.server.app_keys import DB
 from outbox.ids import is_id
 
 
@@ -107,7 +106,7 @@ async def list_audit(request: web.Request) -> web.Response:
     if wanted.narrow and wanted.possible:
         page = await scan(request, caller, "filtered", entries.page, caller, wanted, after, limit)
     else:
-        page = await request.app[DB].read(entries.page, caller, wanted, after, limit)
+        page = await lists.read(request, entries.page, caller, wanted, after, limit)
     headers = {"Content-Type": JSON}
     if page.after is not None:
         headers["Link"] = paging.link_of(request, page.after)

@@ -26,8 +26,9 @@ from gateway.rest.document import describe
 from gateway.rest.document.operations import Operation
 from gateway.rest.errors import STATUS
 from gateway.rest.params import once_of
-from gateway.rest.preferences import is_strict
-from gateway.rest.stored_responses import Response, keep, respond, restore
+from gateway.rest.preferences import is_strict, unasked
+from gateway.rest.record_json import Response, respond
+from gateway.rest.stored_responses import keep, restore
 from gateway.server.app_keys import DB
 from outbox.database.transaction import Database, Tx, brief
 
@@ -89,6 +90,7 @@ def _read(request: web.Request, resource: Resource, body: bytes) -> _Batch:
         faults.append(Fault("atomic", "wrong_type", "Send true or false."))
     strict = is_strict(request)
     more = [name for name in sent if name not in ("items", "atomic")]
+    more += unasked(request) if strict else ()
     Draft(faults=faults, ignored=more, strict=strict).must_hold()
     read = [_draft(resource, item, strict=strict) for item in items or ()]
     unknown = (name for draft in read for name in draft.ignored)

@@ -14,9 +14,9 @@ from gateway.records.resource import Form
 from gateway.records.values.format import of_json
 from gateway.records.values.strictjson import InvalidJson, decode
 from gateway.rest.errors import JSON
-from gateway.rest.preferences import APPLIED, is_strict
+from gateway.rest.preferences import APPLIED, is_strict, unasked
 from gateway.server.http import bodies
-from gateway.server.http.bodies import READING
+from gateway.server.http.turns import PARSING, turn
 
 _HEADER_NAME = re.compile(r"[A-Za-z0-9_.\[\]-]{1,64}", re.ASCII)
 PRIVATE = {"Content-Type": JSON, "Cache-Control": "no-store"}
@@ -34,7 +34,7 @@ async def read_body(request: web.Request) -> bytes:
     body = await bodies.read(request)
     if len(body) >= IN_TURN_BYTES:
         # The loop serves other requests between two large bodies; then this one is parsed.
-        async with request.app[READING]:
+        async with turn(request, PARSING):
             await asyncio.sleep(0)
     return body
 
@@ -55,7 +55,9 @@ def draft_of(
     if not isinstance(sent, dict):
         return Draft(unreadable=Refusal("validation_error", "Send a JSON object as the body."))
     draft = check(form, sent, read=of_json, creating=creating, takes=takes)
-    draft.strict = is_strict(request)
+    draft.strict = "Prefer" in request.headers and is_strict(request)
+    if draft.strict:
+        draft.ignored += unasked(request)
     return draft
 
 

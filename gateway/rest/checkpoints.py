@@ -9,7 +9,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from gateway.domain.webhooks import checkpoints
 from gateway.records.values import dates
 from gateway.records.values.schemas import Instant
-from gateway.rest import paging
+from gateway.rest import lists, paging
 from gateway.rest.auth import authenticate
 from gateway.rest.body import respond
 from gateway.rest.document import shapes
@@ -73,8 +73,8 @@ async def list_checkpoints(request: web.Request) -> web.Response:
     (after, name), (_, limit) = paging.place_of(request.query), window(request.query)
     if after and not (after.isascii() and after.isdigit() and len(after) < 19):
         raise paging.no_place(name)
-    rows = await request.app[DB].read(
-        checkpoints.listed, caller, int(after) if after else None, limit + 1
+    rows = await lists.read(
+        request, checkpoints.listed, caller, int(after) if after else None, limit + 1
     )
     headers = {"Content-Type": JSON}
     cursor: str | UnsetType = UNSET

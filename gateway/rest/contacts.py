@@ -16,9 +16,9 @@ from gateway.rest.body import draft_of, ignored, read_body
 from gateway.rest.document import describe, shapes
 from gateway.rest.document.operations import Operation, Response, Shape, path_of
 from gateway.rest.params import once_of
-from gateway.rest.record_json import view
-from gateway.rest.stored_responses import Response as Written
-from gateway.rest.stored_responses import keep, respond_to_write, restore
+from gateway.rest.record_json import Response as Written
+from gateway.rest.record_json import respond_to_write, view
+from gateway.rest.stored_responses import keep, restore
 from gateway.server.app_keys import DB
 from outbox.database.transaction import brief
 
@@ -32,6 +32,9 @@ async def _upsert(request: web.Request) -> web.Response:
     new = draft_of(request, CONTACTS, body, creating=True)
     # Its unsent fields stay, also those with a default.
     changes = draft_of(request, CONTACTS, body)
+    if changes.strict:
+        # A field that only a new contact takes is ignored, but not unknown.
+        changes.ignored = new.ignored
 
     def response(outcome: tuple[Record, bool]) -> Written:
         record, created = outcome

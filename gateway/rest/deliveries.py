@@ -26,8 +26,9 @@ from gateway.rest.document.describe import IDEMPOTENCY_KEY, id_of, page_size
 from gateway.rest.document.operations import Parameter, operation
 from gateway.rest.errors import JSON
 from gateway.rest.params import once_of, window
+from gateway.rest.record_json import Response, respond_to_write
 from gateway.rest.scans import scan
-from gateway.rest.stored_responses import Response, keep, respond_to_write, restore
+from gateway.rest.stored_responses import keep, restore
 from gateway.rest.waits import Waiting
 from gateway.server.app_keys import DB
 from gateway.server.http import bodies

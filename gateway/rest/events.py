@@ -13,14 +13,14 @@ from gateway.domain.webhooks import feed
 from gateway.records.access import Actor
 from gateway.records.values import dates
 from gateway.records.values.schemas import ANY_ID, PLACE_ID, Id, Instant
-from gateway.rest import paging
+from gateway.rest import lists, paging
 from gateway.rest.auth import authenticate
 from gateway.rest.document import shapes
 from gateway.rest.document.describe import page_size
 from gateway.rest.document.operations import Parameter, operation
 from gateway.rest.params import LARGEST, refused, window
 from gateway.rest.scans import scan
-from gateway.server.app_keys import CONFIG, DB
+from gateway.server.app_keys import CONFIG
 from gateway.server.http.address import public_address
 from outbox.events.feed import Entry
 from outbox.ids import is_id
@@ -111,6 +111,7 @@ EXAMPLE = Events(
         Parameter("to", NUMBER, "Only deliveries with this number or a lower one.", 20),
         page_size(),
     ),
+    refusals=("not_found",),
 )  # fmt: skip
 async def list_events(request: web.Request) -> web.Response:
     """GET /api/events: list the events after a given one."""
@@ -127,8 +128,8 @@ async def list_events(request: web.Request) -> web.Response:
             limit=limit, days=days,
         )  # fmt: skip
     else:
-        page = await request.app[DB].read(
-            feed.page, caller, after=after, names=None, limit=limit, days=days
+        page = await lists.read(
+            request, feed.page, caller, after=after, names=None, limit=limit, days=days
         )
     headers = {"Content-Type": "application/json"}
     if page.more:
@@ -154,8 +155,8 @@ async def _numbered(request: web.Request, caller: Actor) -> web.Response:
         first = upto = _number(query, "sequence", 1)
     _, limit = window(query)
     config = request.app[CONFIG]
-    page = await request.app[DB].read(
-        feed.numbered, caller, webhook_id, first=first, upto=upto, limit=limit,
+    page = await lists.read(
+        request, feed.numbered, caller, webhook_id, first=first, upto=upto, limit=limit,
         site=public_address(config, config.server.port),
     )  # fmt: skip
     headers = {"Content-Type": "application/json"}

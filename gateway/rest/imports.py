@@ -167,8 +167,8 @@ def import_of(entry: Entry) -> Operation:
         return web.Response(status=202, body=msgspec.json.encode(shown(job, [])), headers=headers)
 
     plural = "".join(word.capitalize() for word in resource.plural.split("-"))
-    fields = [f.name for f in resource.creatable.values() if f.example is not None][:3]
-    example = ",".join(fields) + "\r\n"
+    file = shapes.csv_file(resource)
+    heading = file.splitlines()[0].split(",")[0]
     accepted = shapes.struct(RUNNING)
     key = f" or by {resource.key}" if resource.key else ""
     return Operation(
@@ -190,7 +190,7 @@ def import_of(entry: Entry) -> Operation:
                 "The field of each column that is imported, as a JSON object by heading, or as "
                 "Heading:field, separated by commas. Other columns are left out."
                 f"{_parts(resource)}",
-                json.dumps({"Nome": resource.required[0] if resource.required else fields[0]}),
+                json.dumps({heading: heading}),
             ),
             Parameter(
                 "dryRun", {"type": "boolean", "default": False},
@@ -198,7 +198,7 @@ def import_of(entry: Entry) -> Operation:
             ),
             *OPTIONS,
         ),
-        body=Shape({"type": "string", "format": "binary"}, example), body_type=BYTES,
+        body=Shape({"type": "string", "format": "binary"}, file), body_type=BYTES,
         refusals=("conflict",),
     )  # fmt: skip
 

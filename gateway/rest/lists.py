@@ -20,7 +20,8 @@ from gateway.records.resource import Resource
 from gateway.rest.errors import JSON
 from gateway.rest.record_json import shown
 from gateway.server.app_keys import DB
-from gateway.server.http.answers import BUILDING, Flow
+from gateway.server.http.answers import Flow
+from gateway.server.http.turns import BUILDING, turn
 from outbox.database.transaction import P, T, Tx
 
 AT_ONCE = 50
@@ -41,7 +42,7 @@ async def read(
     **kwargs: P.kwargs,
 ) -> T:
     """Read a list; few run at a time, because memory limits count only finished responses."""
-    async with request.app[BUILDING]:
+    async with turn(request, BUILDING):
         return await request.app[DB].read(unit, *args, **kwargs)
 
 

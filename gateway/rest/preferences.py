@@ -16,6 +16,11 @@ def is_strict(request: web.Request) -> bool:
     return lines is not None and _handling(", ".join(lines)) == "strict"
 
 
+def unasked(request: web.Request) -> list[str]:
+    """Return the names in the query of a strict request whose operation has only a body."""
+    return [*dict.fromkeys(request.query)] if request.query_string else []
+
+
 def unknown(names: Collection[str], kind: str, known: Iterable[str]) -> Refusal:
     """Return the refusal of unknown names of a query; `kind` is what they name."""
     message = f"This {kind} is unknown; there are: {', '.join(known) or 'none'}."

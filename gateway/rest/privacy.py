@@ -12,7 +12,7 @@ from gateway.domain.privacy import certificates, export, progress
 from gateway.domain.storefront.visitors.customers import CUSTOMERS
 from gateway.records.resource import Resource
 from gateway.records.values.schemas import PLACE_ID, Id, Instant
-from gateway.rest import paging
+from gateway.rest import lists, paging
 from gateway.rest.auth import authenticate
 from gateway.rest.body import PRIVATE, respond
 from gateway.rest.document import shapes
@@ -161,6 +161,7 @@ def erase(resource: Resource) -> Operation:
         "responses. A repeat returns the same erasure. When it is done, `person.erased` goes to "
         "operational webhooks.",
         parameters=(id_of(resource.noun),),
+        refusals=("payload_too_large", "unsupported_media_type"),
     )  # fmt: skip
 
 
@@ -177,9 +178,7 @@ async def list_erasures(request: web.Request) -> web.Response:
     (after, name), (_, limit) = paging.place_of(request.query), window(request.query)
     if after and not is_id(after):
         raise paging.no_place(name)
-    found = await request.app[DB].read(
-        certificates.listed, caller, after.lower() or None, limit + 1
-    )
+    found = await lists.read(request, certificates.listed, caller, after.lower() or None, limit + 1)
     data = [shape(one, request.app[KEYRING]) for one in found[:limit]]
     more = len(found) > limit
     return respond(Erasures(data, data[-1].id if more else UNSET))

@@ -116,7 +116,8 @@ def checked(operation: Operation) -> Handler:
             elif name not in known:
                 unknown.append(name)
         unknown = [*dict.fromkeys(unknown)]
-        strict = unknown and preferences.is_strict(request)
+        prefers = "Prefer" in request.headers
+        strict = unknown and prefers and preferences.is_strict(request)
         if faults or strict or any(map(paging.looks_like_paging, unknown)):
             if operation.credential != "none":
                 (await authenticate(request)).must("write" if request.method == "POST" else "read")
@@ -129,7 +130,7 @@ def checked(operation: Operation) -> Handler:
         unknown += request.get(UNKNOWN, ())
         if unknown:
             response.headers[IGNORED] = safe_names(unknown)
-        elif preferences.is_strict(request):
+        elif prefers and preferences.is_strict(request):
             response.headers[preferences.APPLIED] = STRICT
         return response
 

@@ -1,15 +1,19 @@
-"""Converts records to their JSON form and ETag for the REST door."""
+"""Converts records to their JSON form and ETag, and writes the responses to writes."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
 import msgspec
+from aiohttp import web
 from msgspec import UNSET, Struct
 
+from gateway.records.access import Actor
 from gateway.records.record import CREATED_AT, ID, UPDATED_AT, Record
 from gateway.records.resource import SYSTEM_COLUMNS, Resource
 from gateway.records.values import dates
+from gateway.rest.errors import JSON
 
 _FIRST = len(SYSTEM_COLUMNS)
 
@@ -78,3 +82,33 @@ def shown(resource: Resource, records: Sequence[Record]) -> list[Struct]:
             )
         )
     return members
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """The complete response to a write."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+    replayed: bool = False
+
+
+def respond_to_write(caller: Actor, response: Response) -> web.Response:
+    """Return the response to a write; without the scope `read` its body is the id alone.
+
+    The kept response is complete; each repeat shows what its own credential can read.
+    """
+    if "read" in caller.scopes:
+        return respond(response)
+    whole: dict[str, Any] = msgspec.json.decode(response.body)
+    shown = {k: v for k, v in whole.items() if k == "id"}
+    return respond(replace(response, body=msgspec.json.encode(shown)))
+
+
+def respond(response: Response) -> web.Response:
+    """Return the HTTP response, with Idempotent-Replayed when it is a repeat."""
+    headers = {"Content-Type": JSON, **response.headers}
+    if response.replayed:
+        headers["Idempotent-Replayed"] = "true"
+    return web.Response(status=response.status, body=response.body, headers=headers)

@@ -25,10 +25,10 @@ from gateway.rest.document.parts import title_of
 from gateway.rest.errors import JSON
 from gateway.rest.first_pages import First
 from gateway.rest.params import expected_of, once_of, query_of
-from gateway.rest.record_json import View, view
+from gateway.rest.record_json import Response, View, respond, respond_to_write, view
 from gateway.rest.scans import scan
 from gateway.rest.selections import selection_of
-from gateway.rest.stored_responses import Response, keep, respond, respond_to_write, restore
+from gateway.rest.stored_responses import keep, restore
 from gateway.server.app_keys import DB
 from gateway.server.http import bodies
 from gateway.server.http.rate_limits import LIMITS
@@ -69,7 +69,7 @@ def read(resource: Resource) -> Operation:
     async def handle(request: web.Request) -> web.StreamResponse:
         caller = await authenticate(request)
         record_id = request.match_info["id"]
-        chosen = selection_of(request, resource) if request.query_string else None
+        chosen = selection_of(request, resource) if _selects(request) else None
         if chosen is not None and chosen.includes:
             return await selections.one(request, caller, resource, record_id, chosen)
         record = await request.app[DB].read(actions.read, caller, resource, record_id)
@@ -183,7 +183,7 @@ def page(resource: Resource, **of: str) -> Operation:
         if query.ids is not None and len(query.ids) > MOST:
             # Each hundred after the first costs as much as a page.
             request.app[LIMITS].read_more(caller.owner_id, (len(query.ids) - 1) // MOST)
-        chosen = selection_of(request, resource) if request.query_string else None
+        chosen = selection_of(request, resource) if _selects(request) else None
         if chosen is not None:
             content, included = await selections.read(request, caller, resource, query, chosen)
             cursor = text_of(resource, query, content.onward)
@@ -210,9 +210,17 @@ def page(resource: Resource, **of: str) -> Operation:
     return describe.page(resource, **of)(handle)
 
 
+def _selects(request: web.Request) -> bool:
+    """Return whether a request selects fields or references."""
+    if not request.query_string:
+        return False
+    query = request.query
+    return "fields" in query or "include" in query
+
+
 def _link(request: web.Request, cursor: str | None) -> dict[str, str]:
     """Return the header Link to the next page, if there is one: this page's query and `cursor`."""
-    if cursor is None:
+    if cursor is None or len(request.rel_url.raw_query_string) > LONGEST_LINK:
         return {}
     onward = [
         f"{quote_plus(name, errors='replace')}={quote_plus(value, errors='replace')}&"

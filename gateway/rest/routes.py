@@ -126,6 +126,7 @@ VERBS: tuple[Route, ...] = (
     ("POST", "/api/contacts/{id}/erase", privacy.ERASE_CONTACT),
     ("POST", "/api/products/{id}/images", product_images.upload_image),
     ("GET", "/api/stores/{id}/hostnames", store_hostnames.list_hostnames),
+    ("POST", "/api/stores/{id}/hostnames/check", store_hostnames.check_hostnames),
     ("GET", "/api/clients/{id}/data-export", privacy.CLIENT_EXPORT),
     ("POST", "/api/clients/{id}/erase", privacy.ERASE_CLIENT),
 )  # fmt: skip

@@ -6,6 +6,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from gateway.domain.storefront.stores import host_proofs
 from gateway.domain.storefront.stores.host_proofs import Proof, State
+from gateway.records.access import Actor
 from gateway.records.values import dates
 from gateway.records.values.schemas import Instant
 from gateway.rest.auth import authenticate
@@ -13,12 +14,14 @@ from gateway.rest.body import PRIVATE
 from gateway.rest.document import describe, shapes
 from gateway.rest.document.operations import operation
 from gateway.server.app_keys import DB
+from gateway.server.http import bodies
 
 
 class StoreHostname(Struct, frozen=True, rename="camel"):
     """A hostname of a store, and the TXT record that proves it. `state` is `pending` before the
     first look, then `missing` or `error` (of the name servers), and `verified` once it was found;
-    `failing` is a hostname that was verified and whose record is missing for less than a week."""
+    `failing` is a hostname that was verified and whose record is missing for less than a week;
+    `expired` is one that lacked its proof for two weeks and is looked for no more."""
 
     hostname: str
     state: State
@@ -44,12 +47,29 @@ EXAMPLE = StoreHostname(
     "listStoreHostnames", "Stores", "List the hostnames of a store with their proofs",
     shapes.struct(StoreHostnames([EXAMPLE])), parameters=(describe.id_of("store"),),
     description="Where the installation verifies hostnames, a store answers only at those that are "
-    "`verified` or `failing`. A hostname is looked for within a minute, then each five minutes "
-    "until it is verified, then once a day.",
+    "`verified` or `failing`. A hostname is looked for within a minute, then every five minutes, "
+    "the longer it lacks its record the more rarely, for two weeks; once verified, every day.",
 )  # fmt: skip
 async def list_hostnames(request: web.Request) -> web.Response:
     """GET /api/stores/{id}/hostnames: the proofs of a store's hostnames."""
+    return await _response(request, await authenticate(request))
+
+
+@operation(
+    "checkStoreHostnames", "Stores", "Look again for the hostnames of a store without a proof",
+    shapes.struct(StoreHostnames([EXAMPLE])), parameters=(describe.id_of("store"),),
+    description="They are looked for within a minute, or five minutes after their last look, and "
+    "for two weeks from then on. The response has their present state.",
+)  # fmt: skip
+async def check_hostnames(request: web.Request) -> web.Response:
+    """POST /api/stores/{id}/hostnames/check: look again for hostnames without a proof."""
     caller = await authenticate(request)
+    await bodies.read(request)
+    await request.app[DB].write(host_proofs.ask_again, caller, request.match_info["id"])
+    return await _response(request, caller)
+
+
+async def _response(request: web.Request, caller: Actor) -> web.Response:
     proofs = await request.app[DB].read(host_proofs.of_store, caller, request.match_info["id"])
     body = StoreHostnames([_shown(one) for one in proofs])
     return web.Response(body=msgspec.json.encode(body), headers=PRIVATE)

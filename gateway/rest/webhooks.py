@@ -11,12 +11,13 @@ from gateway.domain.webhooks import subscriptions, webhooks
 from gateway.domain.webhooks.subscriptions import Twin
 from gateway.records.values import dates
 from gateway.records.values.schemas import Id, Instant
+from gateway.rest import lists
 from gateway.rest.auth import authenticate
 from gateway.rest.body import respond
 from gateway.rest.document import shapes
 from gateway.rest.document.operations import operation
 from gateway.rest.waits import Waiting, shown_wait
-from gateway.server.app_keys import DB, KEYRING
+from gateway.server.app_keys import KEYRING
 from outbox.events.cloud_events import MODES
 from outbox.queue.state.waits import Waiting as Held
 from outbox.sending.client_credentials import ClientAuthentication, ClientCredentials
@@ -113,7 +114,7 @@ WEBHOOK_EXAMPLE = WebhookRecord(
 async def list_webhooks(request: web.Request) -> web.Response:
     """GET /api/webhooks: list the caller's webhooks and all events."""
     caller = await authenticate(request)
-    rows, waits = await request.app[DB].read(webhooks.listed_with_waits, caller)
+    rows, waits = await lists.read(request, webhooks.listed_with_waits, caller)
     twins = subscriptions.twins(rows)
     ring = request.app[KEYRING]
     data = [record(one, ring, waits.get(one.id), twins.get(one.id, ())) for one in rows]

@@ -8,7 +8,11 @@ from aiohttp import web
 
 from gateway.domain.accounts.counter_store import NewCounterStore, OwnCounters
 from gateway.domain.accounts.passwords import Passwords
+from gateway.domain.cells.cells import Cells
+from gateway.domain.storefront.carts.looks import Looks
+from gateway.domain.storefront.carts.rows import CartTokens
 from gateway.domain.storefront.checkouts.budgets import CheckoutRates, UnpaidLimits
+from gateway.domain.storefront.checkouts.checkout import Checkouts
 from gateway.domain.storefront.sign_in.customer_passwords import CustomerPasswords
 from gateway.domain.storefront.sign_in.idp_keys import Providers
 from gateway.domain.storefront.stores import hostname_claims
@@ -16,7 +20,7 @@ from gateway.domain.storefront.visitors.attempt_limits import AttemptLimit
 from gateway.domain.storefront.visitors.network_digests import NetworkDigests
 from gateway.domain.storefront.visitors.session_tokens import TokenRing
 from gateway.records.values import hostnames
-from gateway.server.config import Config, Limits
+from gateway.server.config import Config
 from gateway.server.http.search_budgets import SearchBudgets
 from gateway.server.upkeep.fetching import Fetcher
 from gateway.server.upkeep.mailer import Mailer
@@ -33,9 +37,12 @@ class Storefront:
     resets: AttemptLimit
     """How often an address may ask for new passwords and set them."""
     networks: NetworkDigests
-    checkouts: CheckoutRates
-    unpaid: UnpaidLimits
+    carts: CartTokens
+    carts_per_day: int
+    """Most carts that an address may begin in a day; 0 is no limit."""
+    checkouts: Checkouts
     searches: SearchBudgets
+    looks: Looks
     providers: Providers
     mails: bool
     """Whether the installation sends mails."""
@@ -53,10 +60,12 @@ def build_storefront(
     passwords: Passwords,
     fetcher: Fetcher,
     mailer: Mailer,
-    limits: Limits,
+    cells: Cells,
+    config: Config,
     keep: NewCounterStore = OwnCounters,
 ) -> Storefront:
     """Return the parts."""
+    limits = config.limits
     resets = AttemptLimit(
         db.clock, 20, 900.0, "Too many requests for new passwords; try again later.", keep
     )
@@ -64,16 +73,18 @@ def build_storefront(
         limits.unpaid_orders_per_email, limits.unpaid_orders_per_address,
         limits.reserved_items, limits.reserved_percent,
     )  # fmt: skip
+    carts = CartTokens(db.ids, cells.marked if config.cell.name else None)
+    rates = CheckoutRates(db.clock, limits.checkouts_per_minute, limits.checkouts_per_hour, keep)
     return Storefront(
         tokens=TokenRing(ring),
         passwords=CustomerPasswords(db, passwords, limits.password_tries, keep),
         resets=resets,
         networks=NetworkDigests(ring),
-        checkouts=CheckoutRates(
-            db.clock, limits.checkouts_per_minute, limits.checkouts_per_hour, keep
-        ),
-        unpaid=unpaid,
+        carts=carts,
+        carts_per_day=limits.carts_per_day,
+        checkouts=Checkouts(db, ring, carts, rates, unpaid, config.storefront.order_days),
         searches=SearchBudgets(db, limits.searched_rows_per_minute, keep),
+        looks=Looks(db),
         providers=Providers(db.clock, fetcher),
         mails=mailer.enabled,
     )

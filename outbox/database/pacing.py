@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
+from typing import Protocol
 
 from outbox.clock import Clock
 
@@ -90,11 +91,29 @@ def upper(times: Sequence[float] | deque[float]) -> float:
     return ordered[min(int(len(ordered) * UPPER), len(ordered) - 1)]
 
 
+class Measured(Protocol):
+    """What a job needs of a Meter; a job of a process without others has that of the servers."""
+
+    jobs: int
+
+    def begin(self) -> None: ...
+    def end(self) -> None: ...
+    @property
+    def anyone(self) -> bool: ...
+    def hurts(self) -> bool | None: ...
+
+
 class JobPace:
     """The pace of one job: the `amount` of its next step, from `least` to `most`."""
 
     def __init__(
-        self, meter: Meter, most: int, least: int = 1, *, clock: Clock, sleep: Sleep = asyncio.sleep
+        self,
+        meter: Measured,
+        most: int,
+        least: int = 1,
+        *,
+        clock: Clock,
+        sleep: Sleep = asyncio.sleep,
     ) -> None:
         self.most = most
         self.least = min(least, most)

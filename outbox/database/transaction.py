@@ -71,6 +71,12 @@ def belongs_to(owner: str) -> None:
         current.owner = owner
 
 
+def asker() -> str:
+    """Return whose request the current one is: an account or, while it is unknown, an address."""
+    current = patience.get()
+    return DUTIES if current is None else current.owner
+
+
 @dataclass(slots=True)
 class Commits:
     """Whether a unit of one request is committed, so that a later fault does not deny it."""

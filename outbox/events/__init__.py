@@ -8,7 +8,8 @@ from types import MappingProxyType
 from typing import Any
 
 from outbox.database.transaction import Insert, Tx
-from outbox.events.body import message
+from outbox.durations import SECOND
+from outbox.events.body import encode
 from outbox.events.record_fields import RecordField, text_of
 
 
@@ -53,12 +54,12 @@ def enqueue(
     `data`. Raise ValueError for data that JSON cannot represent.
     """
     event_id = tx.new_id()
-    body = message(name, tx.now, data)
+    body = encode({"event": name, "timestamp": tx.now // SECOND, "data": data})
     behind = cause.get()
     row = (
         event_id, owner_id, name, record_id, record_version, webhook_id, tx.now,
         behind.request_id, behind.traceparent, body, hashlib.sha256(body).hexdigest(),
-        text_of(record_fields),
+        text_of(record_fields) if record_fields else None,
     )  # fmt: skip
     if about_id is None:
         tx.later(INSERT, row)

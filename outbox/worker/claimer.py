@@ -22,8 +22,8 @@ from outbox.worker.journal import Journal, report_rescued
 from outbox.worker.lease import Lease
 from outbox.worker.sends import Sends
 from outbox.worker.settling import Write
+from outbox.worker.wakeups import POLL_SECONDS, Wakeups
 
-POLL_SECONDS = 1.0
 # Delay after a claim found only deliveries that it could not take or that others had locked; it
 # doubles while this continues.
 EMPTY_SECONDS = 0.005
@@ -60,22 +60,21 @@ class Claimer:
         self._empty = 0
         self._give_back_at = 0.0
         self._claims = 0
-        self._claim_at = 0.0
-        self._news = True
-        self._looked = False
-        self._crowded = False
-        """Whether the last look may have left lanes that wait only for places."""
-        self.behind = False
-        """Whether the last look found deliveries that waited, or left some."""
+        self._wakeups = Wakeups(clock.monotonic, self._share_places)
 
     @property
     def owes(self) -> bool:
         """Whether claims wait for their release."""
         return bool(self._orphans)
 
+    @property
+    def behind(self) -> bool:
+        """Whether the last look found deliveries that waited, or left some."""
+        return self._wakeups.behind
+
     def hear(self) -> None:
         """Note that there may be events to fan out."""
-        self._news = True
+        self._wakeups.news = True
 
     def stop(self) -> None:
         """Take nothing more; claims of a running transaction are released."""
@@ -90,26 +89,19 @@ class Claimer:
         try:
             await self._give_back()
             if self._stopped or self._lease.objection() is not None:
-                self._look_soon()
+                self._wakeups.look_soon()
                 return POLL_SECONDS
             await self._check(held, unstored)
-            idle = self._may_poll() and await self._poll()
+            idle = self._wakeups.may_poll() and await self._poll()
         except DatabaseUnavailable as error:
             # The next turn's look is due, whatever this turn has seen.
-            self._looked = False
+            self._wakeups.looked = False
             log.warning("take_failed", error=str(error), node=self._lease.node_id)
             return None
         if idle:
-            return max(self._next() - self._clock.monotonic(), SHORTEST_SECONDS)
+            return max(self._wakeups.next() - self._clock.monotonic(), SHORTEST_SECONDS)
         self._sends.watch_changes()
         return await self._take(unwritten)
-
-    def _may_poll(self) -> bool:
-        """Return whether nothing but the time since the last look is a reason to look."""
-        return not (
-            self._news or self._looked or self._crowded or self.behind or self._share_places()
-            or self._clock.monotonic() < self._next()
-        )  # fmt: skip
 
     async def _poll(self) -> bool:
         """Return whether there is nothing to take, and note when to look again."""
@@ -119,21 +111,13 @@ class Claimer:
         run = self._db.write if self._db.one_writer else self._db.read
         work, wait_us = await run(cycle.look)
         if work:
-            self._news = True
-        if self._news:
+            self._wakeups.news = True
+        if self._wakeups.news:
             return False
         self._observer.tick()
         wait = POLL_SECONDS if wait_us is None else min(wait_us / SECOND, POLL_SECONDS)
-        self._claim_at = began + wait
-        self._looked_at(began)
+        self._wakeups.found_nothing(began, wait)
         return True
-
-    def _next(self) -> float:
-        """Return when time alone is a reason to look."""
-        return self._claim_at
-
-    def _looked_at(self, moment: float) -> None:
-        """Note that a look has found nothing of any kind."""
 
     def combined_write(self, unwritten: int) -> Write | None:
         """Return a function that records results and claims, in one transaction.
@@ -146,10 +130,6 @@ class Claimer:
         """Fan out and claim; return what `take` returns."""
         raise NotImplementedError
 
-    def _may_find(self, now: float) -> bool:
-        """Return whether a claim may find something."""
-        return bool(self._crowded or self.behind or self._share_places() or now >= self._claim_at)
-
     def _share_places(self) -> bool:
         """Return whether sends use places of slow or of failing webhooks.
 
@@ -157,10 +137,6 @@ class Claimer:
         """
         windows = self._sends.windows
         return bool(windows.failing or windows.slow)
-
-    def _look_soon(self) -> None:
-        """Claim at the next turn, because deliveries may have become due."""
-        self._claim_at = 0.0
 
     def _capacity(self, unwritten: int) -> Capacity:
         self._claims += 1
@@ -171,7 +147,7 @@ class Claimer:
         # A claim that may be committed in spite of its error is released before the next claim, so
         # there is never more than this one.
         self._orphans.append(capacity.claim)
-        self._look_soon()
+        self._wakeups.look_soon()
         now = self._clock.monotonic()
         if isinstance(error, OutcomeUnknown):
             self._doubt_until = now + DOUBT_SECONDS
@@ -234,7 +210,7 @@ class Claimer:
                 self._observer.delivery_finished(webhook_id, "cancelled", None)
             if all_released:
                 self._orphans.remove(claim_token)
-                self._look_soon()
+                self._wakeups.look_soon()
             else:
                 self._give_back_at = now + LONGEST_EMPTY_SECONDS
 
@@ -252,7 +228,7 @@ class Claimer:
         self._checked_at = now - (CHECK_SECONDS - RECHECK_SECONDS if unheld else 0.0)
         unstored.difference_update(delivery.delivery_id for delivery in rescued)
         if rescued:
-            self._look_soon()
+            self._wakeups.look_soon()
             log.warning("rescued", reason="unheld", count=len(rescued), node=node_id)
             report_rescued(self._observer, self._journal, "unheld", rescued)
 

@@ -31,38 +31,37 @@ class JointClaimer(Claimer):
         self._sends.watch_changes()
         capacity = self._capacity(unwritten)
         began = self._clock.monotonic()
-        look = self._news or self._may_find(began)
-        self._news = False
+        look = self._wakeups.news or self._wakeups.may_find(began)
+        self._wakeups.news = False
         try:
             settlement, fanned, claims = await self._db.write(
                 settle_and_take, batch, capacity, look
             )
         except Exception as error:
-            self._news = True
+            self._wakeups.news = True
             self._failed(error, capacity, began)
             raise
-        self._looked = True
+        self._wakeups.looked = True
         if fanned is not None:
             self._took(fanned, claims, capacity, began)
         elif settlement.wait_us is not None:
-            wait = settlement.wait_us / SECOND
-            self._claim_at = min(self._claim_at, self._clock.monotonic() + wait)
+            self._wakeups.due_in(settlement.wait_us / SECOND)
         return settlement
 
     async def _take(self, unwritten: int) -> float | None:
-        looked, self._looked = self._looked, False
+        looked, self._wakeups.looked = self._wakeups.looked, False
         began = self._clock.monotonic()
-        if not looked and (self._news or self._may_find(began)):
-            self._news = False
+        if not looked and (self._wakeups.news or self._wakeups.may_find(began)):
+            self._wakeups.news = False
             capacity = self._capacity(unwritten)
             try:
                 fanned, claims = await self._db.write(take, capacity)
             except Exception as error:  # noqa: BLE001 - reported to the observer, and tried again
-                self._news = True
+                self._wakeups.news = True
                 self._failed(error, capacity, began)
                 return None
             self._took(fanned, claims, capacity, began)
-        return max(self._claim_at - self._clock.monotonic(), 0.0)
+        return max(self._wakeups.claim_at - self._clock.monotonic(), 0.0)
 
     def _took(
         self, fanned: FannedOut, claims: Sequence[Taken], capacity: Capacity, began: float
@@ -71,7 +70,7 @@ class JointClaimer(Claimer):
         self._note(fanned, capacity)
         for claim in claims:
             self._start(claim, capacity, began)
-        self._crowded = any(claim.crowded for claim in claims) or self._share_places()
-        self.behind = bool(fanned.ready) or any(claim.claimed for claim in claims)
+        self._wakeups.crowded = any(claim.crowded for claim in claims) or self._share_places()
+        self._wakeups.behind = bool(fanned.ready) or any(claim.claimed for claim in claims)
         wait = 0.0 if fanned.more else self._wait(claims[-1])
-        self._claim_at = self._clock.monotonic() + wait
+        self._wakeups.claim_at = self._clock.monotonic() + wait

@@ -54,7 +54,8 @@ class Permissions:
             answer = await self.ask(request, key[1], objection)
             if answer[1] is None:
                 if len(self._until) >= REMEMBERED:
-                    self._until.clear()
+                    # Not all: the webhooks of one owner would let all others ask again.
+                    del self._until[next(iter(self._until))]
                 self._until[key] = self._clock.monotonic() + KEPT_SECONDS
             asking.set_result(answer)
             return answer

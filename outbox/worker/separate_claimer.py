@@ -24,7 +24,6 @@ from outbox.queue.state import lanes
 from outbox.queue.state.deliveries import Capacity, Claimed, Endpoint, Result
 from outbox.worker.claimer import (
     LONGEST_EMPTY_SECONDS,
-    POLL_SECONDS,
     SHORTEST_SECONDS,
     Claimer,
     pause,
@@ -33,6 +32,7 @@ from outbox.worker.journal import Journal
 from outbox.worker.lease import Lease
 from outbox.worker.sends import Sends
 from outbox.worker.settling import Write
+from outbox.worker.wakeups import POLL_SECONDS, Wakeups
 
 BESIDE_FAN_OUT = 16
 """The most results that are recorded in the transaction of a fan-out in parts."""
@@ -56,28 +56,15 @@ class SeparateClaimer(Claimer):
         self, db: Database, *, clock: Clock, sends: Sends, lease: Lease, journal: Journal
     ) -> None:
         super().__init__(db, clock=clock, sends=sends, lease=lease, journal=journal)
-        self._fanned_at = 0.0
-        self._fan_out_at = 0.0
+        self._wakeups = Wakeups.apart(clock.monotonic, self._share_places)
         self._turned_away = 0
         self._held = 0
-        self._notes_at = 0.0
-        self._due = False
-        """Whether a claim may find something, as the last turn has seen."""
-        self._fanned_for: float | None = None
-        """Seconds after which a fan-out beside results said that the next may find something."""
         self._recent: dict[str, None] = {}
         """The webhooks of the latest claims, the last one at the end."""
         self._fan_in_parts = 0
         self._claim_in_parts = 0
         """How often the next are done in parts."""
         self._fault_until = 0.0
-
-    def _next(self) -> float:
-        return min(self._claim_at, self._notes_at, self._fanned_at + POLL_SECONDS)
-
-    def _looked_at(self, moment: float) -> None:
-        self._fanned_at = moment
-        self._notes_at = moment + POLL_SECONDS
 
     def combined_write(self, unwritten: int) -> Write | None:
         if self._stopped or self._orphans or self._lease.objection() is not None:
@@ -87,8 +74,8 @@ class SeparateClaimer(Claimer):
 
     def _note(self, fanned: FannedOut, capacity: Capacity) -> None:
         if fanned.noted:
-            self._held, self._notes_at = 0, 0.0
-        self.behind = bool(fanned.ready)
+            self._held, self._wakeups.notes_at = 0, 0.0
+        self._wakeups.behind = bool(fanned.ready)
         super()._note(fanned, capacity)
 
     def _begin(
@@ -109,26 +96,25 @@ class SeparateClaimer(Claimer):
                 return recorded
         capacity = self._capacity(unwritten)
         began = self._clock.monotonic()
-        fan = len(batch) <= BESIDE_FAN_OUT and self._may_fan_out(began)
+        fan = len(batch) <= BESIDE_FAN_OUT and self._wakeups.may_fan_out(began)
         if fan:
             self._begin_fan_out(began)
         try:
             settlement, fanned, claim, due = await self._db.write(
-                settle_and_look, batch, capacity, self._may_find(began), fan
+                settle_and_look, batch, capacity, self._wakeups.may_find(began), fan
             )
         except Exception as error:
-            self._news = self._news or fan
+            self._wakeups.news = self._wakeups.news or fan
             self._failed(error, capacity, began)
             raise
-        self._looked, self._due = True, due
+        self._wakeups.looked, self._wakeups.due = True, due
         if fanned is not None:
             self._note(fanned, capacity)
-            self._fanned_for = self._wait_for_fan_out(fanned)
+            self._wakeups.fanned_for = self._wait_for_fan_out(fanned)
         if claim is not None:
             self._claimed(claim, capacity, began)
         elif not due and settlement.wait_us is not None:
-            wait = settlement.wait_us / SECOND
-            self._claim_at = min(self._claim_at, self._clock.monotonic() + wait)
+            self._wakeups.due_in(settlement.wait_us / SECOND)
         return settlement
 
     async def _turn(self, unwritten: int, batch: Sequence[Result]) -> Settlement | None:
@@ -144,7 +130,7 @@ class SeparateClaimer(Claimer):
         windows = self._sends.windows.rests(self._recent)
         if windows is None and not batch:
             return None
-        fan = windows is not None and not self._fan_in_parts and self._may_fan_out(began)
+        fan = windows is not None and not self._fan_in_parts and self._wakeups.may_fan_out(began)
         if fan:
             self._begin_fan_out(began)
         try:
@@ -152,7 +138,7 @@ class SeparateClaimer(Claimer):
         except DatabaseUnavailable as error:
             if fan:
                 # A failing fan-out must not block deliveries that are ready already.
-                self._news, self._fan_out_at = True, began + LONGEST_EMPTY_SECONDS
+                self._wakeups.news, self._wakeups.fan_out_at = True, began + LONGEST_EMPTY_SECONDS
             self._failed(error, capacity, began)
             raise
         except Exception as error:  # noqa: BLE001 - the units in parts tell what is wrong, and where
@@ -162,7 +148,7 @@ class SeparateClaimer(Claimer):
         if turn.fan_apart:
             self._fan_in_parts = IN_PARTS
         if turn.fan_apart or turn.settlement is None:
-            self._news = self._news or fan
+            self._wakeups.news = self._wakeups.news or fan
         if turn.settlement is None:
             return None
         await self._took(turn, capacity, began, fan and not turn.fan_apart)
@@ -178,35 +164,33 @@ class SeparateClaimer(Claimer):
             except Exception as error:  # noqa: BLE001 - reported; the claim is released as a whole
                 self._failed(error, capacity, began)
                 claimed = []
-        self._looked = True
+        self._wakeups.looked = True
         self._observer.tick()
         self._observer.claimed("rows" if claimed else "empty", self._clock.monotonic() - began)
-        self.behind = False
+        self._wakeups.behind = False
         if turn.fanned is not None and fanned:
             self._note(turn.fanned, capacity)
-            self._fanned_for = self._wait_for_fan_out(turn.fanned)
-            self._crowded = bool(turn.fanned.ready) and not turn.has_rest
+            self._wakeups.fanned_for = self._wait_for_fan_out(turn.fanned)
+            self._wakeups.crowded = bool(turn.fanned.ready) and not turn.has_rest
         self._begin(claimed, turn.endpoints, capacity)
-        self.behind = self.behind or turn.waited
-        self._crowded = self._crowded or self._share_places()
-        self._due = turn.claim_apart or turn.has_rest
+        self._wakeups.behind = self._wakeups.behind or turn.waited
+        self._wakeups.crowded = self._wakeups.crowded or self._share_places()
+        self._wakeups.due = turn.claim_apart or turn.has_rest
         if turn.claim_apart:
             self._claim_in_parts = IN_PARTS
-        self._claim_at = self._clock.monotonic() + self._wait(Taken(claimed, wait_us=turn.wait_us))
-
-    def _may_fan_out(self, now: float) -> bool:
-        """Return whether there may be events to fan out, and the last one has not just failed."""
-        return now >= self._fan_out_at and (self._news or now - self._fanned_at >= POLL_SECONDS)
+        self._wakeups.claim_at = self._clock.monotonic() + self._wait(
+            Taken(claimed, wait_us=turn.wait_us)
+        )
 
     def _begin_fan_out(self, now: float) -> None:
-        self._news = False
-        self._fanned_at = now
+        self._wakeups.news = False
+        self._wakeups.fanned_at = now
 
     async def _take(self, unwritten: int) -> float | None:
         now = self._clock.monotonic()
-        look = self._due or (not self._looked and self._may_find(now))
-        self._looked = self._due = False
-        fan = self._fanned_for is None and self._may_fan_out(now)
+        look = self._wakeups.due or (not self._wakeups.looked and self._wakeups.may_find(now))
+        self._wakeups.looked = self._wakeups.due = False
+        fan = self._wakeups.fanned_for is None and self._wakeups.may_fan_out(now)
         if (fan and not self._fan_in_parts) or (look and not self._claim_in_parts):
             try:
                 done = await self._turn(unwritten, ())
@@ -214,24 +198,24 @@ class SeparateClaimer(Claimer):
                 if not fan or error.kind == "connection":
                     return None
                 look, done = True, None
-                self._fanned_for = LONGEST_EMPTY_SECONDS
+                self._wakeups.fanned_for = LONGEST_EMPTY_SECONDS
             if done is not None:
-                look, self._looked, self._due = self._due, False, False
-        fanned_for, self._fanned_for = self._fanned_for, None
+                look, self._wakeups.looked, self._wakeups.due = self._wakeups.due, False, False
+        fanned_for, self._wakeups.fanned_for = self._wakeups.fanned_for, None
         wait = POLL_SECONDS if fanned_for is None else fanned_for
-        if fanned_for is None and self._may_fan_out(now):
+        if fanned_for is None and self._wakeups.may_fan_out(now):
             self._begin_fan_out(now)
             self._fan_in_parts = max(self._fan_in_parts - 1, 0)
             capacity = self._capacity(unwritten)
             try:
                 fanned, due = await self._db.write(fan_out_and_look, capacity)
             except Exception as error:  # noqa: BLE001 - as above
-                self._news = True
+                self._wakeups.news = True
                 self._failed(error, capacity, now)
                 if isinstance(error, DatabaseUnavailable) and error.kind == "connection":
                     return None
                 # A failing fan-out must not block deliveries that are ready already.
-                self._fan_out_at, wait = now + LONGEST_EMPTY_SECONDS, LONGEST_EMPTY_SECONDS
+                self._wakeups.fan_out_at, wait = now + LONGEST_EMPTY_SECONDS, LONGEST_EMPTY_SECONDS
                 look = True
             else:
                 look = look or due
@@ -240,10 +224,10 @@ class SeparateClaimer(Claimer):
         began = self._clock.monotonic()
         capacity = self._capacity(unwritten)
         try:
-            if began >= self._notes_at:
+            if began >= self._wakeups.notes_at:
                 # The notes of all nodes, because the node that left a note may be dead.
                 held = await self._db.write(lanes.wake_noted)
-                self._notes_at = began + (pause(self._held) if held else POLL_SECONDS)
+                self._wakeups.notes_at = began + (pause(self._held) if held else POLL_SECONDS)
                 self._held = self._held + 1 if held else 0
                 look = True
             if look:
@@ -252,15 +236,15 @@ class SeparateClaimer(Claimer):
         except Exception as error:  # noqa: BLE001 - as above
             self._failed(error, capacity, began)
             return None
-        return min(wait, self._until(self._notes_at), self._until(self._claim_at))
+        return min(wait, self._until(self._wakeups.notes_at), self._until(self._wakeups.claim_at))
 
     def _claimed(self, claim: Taken, capacity: Capacity, began: float) -> None:
         """Start what was claimed, and determine when to claim again."""
         self._start(claim, capacity, began)
-        self.behind = bool(claim.claimed)
-        self._claim_at = self._clock.monotonic() + self._wait(claim)
+        self._wakeups.behind = bool(claim.claimed)
+        self._wakeups.claim_at = self._clock.monotonic() + self._wait(claim)
         # A slow send frees its slot without a result, so that nothing else starts the next claim.
-        self._crowded = claim.crowded or self._share_places()
+        self._wakeups.crowded = claim.crowded or self._share_places()
         if claim.crowded:
             self._db.announce()
 
@@ -271,9 +255,9 @@ class SeparateClaimer(Claimer):
         """Return seconds until the next fan-out may find something."""
         if not fanned.turned_away:
             self._turned_away = 0
-            self._news = self._news or fanned.more
+            self._wakeups.news = self._wakeups.news or fanned.more
             return 0.0 if fanned.more else POLL_SECONDS
         # The node that fans out may have started before the event of this wake-up was committed.
-        self._news = True
+        self._wakeups.news = True
         self._turned_away += 1
         return pause(self._turned_away - 1)

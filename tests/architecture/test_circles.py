@@ -86,7 +86,7 @@ for name in sys.argv[2:]:
 """
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 @pytest.mark.parametrize("package", PACKAGES[:1])
 def test_each_module_can_be_imported_first(package: str) -> None:
     """A package and a module inside it can be imported in either order."""

@@ -13,38 +13,26 @@ from tests.architecture.tree import ROOT
 
 pytestmark = pytest.mark.slow
 SKIPS = {
-    "in a test": "import pytest\ndef test_it(): pytest.skip('needs a unicorn')\n",
-    "of a module": "import pytest\npytest.skip('needs a unicorn', allow_module_level=True)\n",
+    "test_one.py": "import pytest\ndef test_it(): pytest.skip('needs a unicorn')\n",
+    "test_module.py": "import pytest\npytest.skip('needs a unicorn', allow_module_level=True)\n",
 }
 
 
-def run(folder: Path, source: str, require_all: str) -> subprocess.CompletedProcess[str]:
-    (folder / "test_skipping.py").write_text(source)
-    return subprocess.run(
+@pytest.mark.parametrize(
+    ("required", "told"), [("1", "1 failed, 1 error"), ("0", "2 skipped")], ids=["all", "what is"]
+)
+def test_a_skip_fails_when_all_is_required(required: str, told: str, tmp_path: Path) -> None:
+    for name, source in SKIPS.items():
+        (tmp_path / name).write_text(source)
+    done = subprocess.run(
         [
-            *(sys.executable, "-m", "pytest", "-rs"),
+            *(sys.executable, "-m", "pytest", "-rs", "--continue-on-collection-errors"),
             *("-p", "tests.support.require_all", "-p", "no:cacheprovider"),
-            *("--rootdir", str(folder), str(folder)),
+            *("--rootdir", str(tmp_path), str(tmp_path)),
         ],
-        env=os.environ | {"REQUIRE_ALL": require_all, "PYTHONPATH": str(ROOT)},
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-
-
-@pytest.mark.parametrize("kind", SKIPS)
-def test_a_skip_fails_when_all_is_required(kind: str, tmp_path: Path) -> None:
-    done = run(tmp_path, SKIPS[kind], "1")
-    assert done.returncode not in (0, 5), done.stdout
-    assert "needs a unicorn" in done.stdout
-
-
-@pytest.mark.parametrize("kind", SKIPS)
-def test_a_skip_is_a_skip_otherwise(kind: str, tmp_path: Path) -> None:
-    done = run(tmp_path, SKIPS[kind], "0")
-    assert done.returncode in (0, 5), done.stdout
-    assert "1 skipped" in done.stdout
+        env=os.environ | {"REQUIRE_ALL": required, "PYTHONPATH": str(ROOT)},
+        cwd=tmp_path, capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    assert (done.returncode not in (0, 5)) == (required == "1"), done.stdout
+    assert told in done.stdout
     assert "needs a unicorn" in done.stdout

@@ -37,8 +37,8 @@ MARGIN = 1.1
 """How much the calls may be above their figure: how often the loop turns in between varies."""
 # The files entered and the Python calls of each trip.
 MOST = {
-    "create": (45, 216), "list": (33, 102), "checkout": (78, 916), "console save": (55, 491),
-    "delivery": (53, 517),
+    "create": (37, 190), "list": (28, 100), "checkout": (68, 869), "console save": (46, 317),
+    "delivery": (50, 501),
 }  # fmt: skip
 
 Act = Callable[[], Awaitable[object]]

@@ -17,11 +17,9 @@ import pytest_asyncio
 
 from gateway.server.app_keys import KEYRING
 from gateway.server.config import Config
-from outbox import database
 from outbox.clock import Clock, SystemClock
-from outbox.ids import Ids
 from tests.support.console import CONFIG, TOKEN
-from tests.support.databases import SqliteFiles
+from tests.support.databases import SqliteFiles, open_fresh
 from tests.support.drain import Inbox, add_webhook, inbox
 from tests.support.requirements import need
 from tests.support.site import PASSWORD, Site, serving
@@ -125,7 +123,7 @@ async def gateway(
 ) -> AsyncIterator[Site]:
     """Serve a new database of SQLite: what a browser sees does not depend on the engine."""
     url = await files.fresh(folder)
-    db = await database.open(url, clock=clock or SystemClock(), ids=Ids(), serving=True)
+    db = await open_fresh(url, clock)
     try:
         async with serving(db, config, role="all") as site:
             yield site

@@ -121,7 +121,7 @@ async def test_a_deal_moves_by_keyboard_alone(chromium: Browser, site: Site) -> 
         assert (await owner.get(f"/api/deals/{made[0]['id']}")).body["status"] == "won"
 
 
-@pytest.mark.parametrize("width", [1280, 375])
+@pytest.mark.parametrize("width", [1280, pytest.param(375, marks=pytest.mark.proof)])
 async def test_headings_and_ends_stay_in_sight(chromium: Browser, site: Site, width: int) -> None:
     owner, _ = await stock(site)
     for number in range(12):

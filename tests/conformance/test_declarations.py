@@ -25,6 +25,7 @@ from gateway.records.values import formats, instants, nested, numbers
 from gateway.rest.record_json import view
 from outbox.database.transaction import Database, Tx
 from tests.support.records import asked, listed
+from tests.support.tables import in_turn
 
 ANA = Actor("a" * 24, "api_key")
 
@@ -187,7 +188,7 @@ async def test_a_reference_with_its_kind_in_another_field(db: Database) -> None:
     assert (moved["about"], moved["aboutKind"]) == (trip, "trip")
 
 
-@pytest.mark.parametrize("price", ["", "x", "-1", "1.001", "true", "null", '"1"', "NaN", "1e400"])
+@in_turn("price", ["", "x", "-1", "1.001", "true", "null", '"1"', "NaN", "1e400"])
 async def test_an_invalid_filter_value_matches_nothing(db: Database, price: str) -> None:
     await made(db, TRIPS, title="T", price=1)
     found, _, _ = await listed(db, ANA, TRIPS, {"minPrice": price})

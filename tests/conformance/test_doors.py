@@ -28,6 +28,7 @@ from gateway.records.values import dates, formats, instants, nested, numbers
 from gateway.records.values.nested import Member
 from gateway.rest.record_json import view
 from outbox.database.transaction import Database, Tx
+from tests.support.tables import in_turn
 
 ANA = Actor("a" * 24, "storefront", store_id="1" * 24)
 
@@ -109,7 +110,7 @@ async def test_typed_values_are_stored_and_shown(db: Database) -> None:
     assert (again["price"], again.etag, view(again)) == (1_999, "1", view(offer))
 
 
-@pytest.mark.parametrize(
+@in_turn(
     ("values", "faults"),
     [
         ({"price": -1}, [("price", "out_of_range")]),

@@ -13,8 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from gateway.app import resources
+from gateway.console.crm import customer_page
+from gateway.console.layout import turns as page_turns
 from gateway.console.records import references, related
-from gateway.domain.accounts import passwords
+from gateway.domain.accounts import password_resets, passwords
 from gateway.domain.catalogue import RESOURCES
 from gateway.domain.cells import directory
 from gateway.domain.images import encoder, encoding
@@ -32,17 +34,19 @@ from gateway.mcp import calls, results
 from gateway.records import cascades, digests, exports, finding, included, query
 from gateway.rest import batches, lists
 from gateway.server.config import Limits
-from gateway.server.http import bodies
+from gateway.server.http import bodies, turns
 from gateway.server.http.rate_limits import COSTS, EXAMINATIONS
 from gateway.server.images import images
 from gateway.server.telemetry import health
 from gateway.server.upkeep import duties, host_lookups, mailer
 from outbox.database import places, sizes
+from outbox.durations import DAY, MINUTE
 from outbox.events import event_index
 from outbox.queue.order import ordering
 from outbox.queue.replays import job_steps, snapshot_steps
 from outbox.queue.replays import jobs as replays
 from outbox.queue.upkeep import retention
+from outbox.worker import access_tokens
 
 MIB = 1024 * 1024
 BOUNDS: Mapping[str, float] = {
@@ -81,7 +85,12 @@ BOUNDS: Mapping[str, float] = {
     "images_waiting": encoding.WAITING, "images_read": images.READ_AT_ONCE,
     "images_removed": image_uploads.REMOVED_AT_ONCE,
     "images_rewritten": image_uploads.REWRITTEN_AT_ONCE, "turning": ordering.PAGE,
-    "names": directory.PAGE,
+    "names": directory.PAGE, "lists_each": turns.LISTS_EACH, "files_wait": turns.FILES_WAITING,
+    "operations_each": turns.OPERATIONS_EACH, "weighed": costs.WEIGHED, "part": execution.PART,
+    "file_weight": customer_page.FILE_WEIGHT, "niceness": encoder.NICENESS,
+    "soon": host_proofs.SOON // MINUTE, "ends": host_proofs.ENDS // DAY,
+    "resets": password_resets.MOST, "tokens": access_tokens.MOST,
+    "strangers": page_turns.STRANGERS_AT_ONCE,
 }  # fmt: skip
 """The bounds that costs.toml names, from where they hold."""
 _PLURAL = re.compile(rf"/(?:{'|'.join(sorted((r.plural for r in RESOURCES), key=len)[::-1])})\b")

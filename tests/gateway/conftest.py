@@ -5,17 +5,15 @@ from collections.abc import AsyncIterator, Iterator
 
 import argon2
 import pytest
-import structlog
 
 from gateway.domain.accounts import passwords
 from gateway.server.telemetry import logs
-from outbox import database
 from outbox.clock import SystemClock
 from outbox.database.transaction import Database
-from outbox.ids import Ids
 from outbox.worker import duties
+from tests.support.databases import open_fresh
 from tests.support.kept_pages import kept_pages_are_true
-from tests.support.log_lines import Lines
+from tests.support.log_lines import Lines, only_warnings
 from tests.support.rest import UNLIMITED, Person, RestApi
 from tests.support.site import Site, Still, serving
 from tests.support.waiting import HANG_SECONDS
@@ -55,7 +53,7 @@ def duties_look_often(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 async def still(db_url: str) -> AsyncIterator[Database]:
     """An open database for limits by the second and the minute: its clock stands still."""
-    db = await database.open(db_url, clock=Still(), ids=Ids(), serving=True)
+    db = await open_fresh(db_url, Still())
     yield db
     await db.close()
 
@@ -95,5 +93,5 @@ def lines() -> Iterator[Lines]:
     output = Lines()
     logs.configure("info", clock=SystemClock(), node="n1", version="1.2", file=output)
     yield output
-    structlog.reset_defaults()
+    only_warnings()
     root.handlers, root.level = handlers, level

@@ -15,6 +15,7 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 from urllib.parse import urlsplit, urlunsplit
 
 import asyncpg
@@ -22,8 +23,10 @@ import asyncpg
 import gateway
 import outbox
 from outbox import database
-from outbox.clock import SystemClock
+from outbox.clock import Clock, SystemClock
 from outbox.database.migrate import migrate
+from outbox.database.sqlite.file import File
+from outbox.database.transaction import Database
 from outbox.ids import Ids
 
 SOURCES = [
@@ -46,20 +49,25 @@ ORDINARY = "carteiro"
 
 
 class SqliteFiles:
-    """Provides copies of one migrated file."""
+    """Provides copies of one migrated file, which this process makes once."""
 
-    def __init__(self) -> None:
-        self._template: Path | None = None
+    template: Path | None = None
 
     async def fresh(self, folder: Path) -> str:
-        if self._template is None:
+        if SqliteFiles.template is None:
             home = Path(tempfile.mkdtemp(prefix="carteiro-sqlite-"))
             atexit.register(shutil.rmtree, home, ignore_errors=True)
             await _migrated(f"sqlite:///{home}/template.db")
-            self._template = home / "template.db"
+            SqliteFiles.template = home / "template.db"
         target = folder / "test.db"
-        shutil.copyfile(self._template, target)
+        shutil.copyfile(SqliteFiles.template, target)
         return f"sqlite:///{target}"
+
+
+async def open_fresh(url: str, clock: Clock | None = None) -> Database:
+    """Open a new database to serve it: nobody looks for damage in the copy of a sound file."""
+    with patch.object(File, "must_be_sound"):
+        return await database.open(url, clock=clock or SystemClock(), ids=Ids(), serving=True)
 
 
 class PostgresServer:

@@ -400,6 +400,10 @@ FAULTS: tuple[tuple[str, str, dict[str, Any]], ...] = (
         "signs the body alone", "genuine=body_alone",
         {"content": lambda self, headers, body: body},
     ),
+    (
+        "writes the body again", "genuine=reserialized",
+        {"read": lambda self, body: json.dumps(json.loads(body)).encode()},
+    ),
     ("decodes the old key", "genuine=github_key", {"genuine": by_decoded_key}),
     ("has another secret", "genuine=refused", {"keys": lambda self: [b"another"]}),
     ("has another path", "genuine=refused", {"genuine": lambda *_: True, "accept": says(404)}),

@@ -12,11 +12,15 @@ import subprocess
 import sys
 import urllib.request
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 from urllib.error import HTTPError, URLError
 
 from gateway.__main__ import main
+from gateway.cli.command_line import Parser, build_parser
+from gateway.cli.language import code
 from gateway.server.parts import Parts
 from tests.support.waiting import HANG_SECONDS, wait_until
 
@@ -72,6 +76,16 @@ def carteiro(
     )  # fmt: skip
 
 
+def _parser_of_now() -> Parser:
+    return _parser(code(), os.environ.get("COLUMNS"))
+
+
+@cache
+def _parser(language: str, columns: str | None) -> Parser:
+    """Return the parser of the commands: to build one takes longer than most commands."""
+    return build_parser()
+
+
 class _Captured(io.StringIO):
     """Standard error with a number, which a log asks for."""
 
@@ -101,6 +115,9 @@ def command_of(
         os.environ.update(environment(folder, **settings))
         sys.stdin = io.StringIO(stdin)
         with (
+            patch(
+                "gateway.__main__.build_parser", lambda: _parser(code(), os.environ.get("COLUMNS"))
+            ),
             contextlib.chdir(folder),
             contextlib.redirect_stdout(out),
             contextlib.redirect_stderr(err),

@@ -500,7 +500,7 @@ def unmetered_lists() -> None:
 
 def unmetered_console() -> None:
     """Count no pages of the console, and make all of an account at once."""
-    module("gateway.console.layout.pages").AT_ONCE = NO_BOUND
+    module("gateway.console.layout.turns").AT_ONCE = NO_BOUND
     RateLimits.page = lambda *_: 0  # type: ignore[method-assign]
 
 

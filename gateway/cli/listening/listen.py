@@ -13,8 +13,8 @@ from gateway.cli import tables
 from gateway.cli.commands import Say
 from gateway.cli.listening.forwarding import Forwarding, How, Unverified
 from gateway.cli.listening.source import Address, Entry, Source
+from gateway.cli.server_address import server_of
 from gateway.server.config import Config
-from gateway.server.http.address import public_address
 from outbox.clock import Clock, SystemClock
 from outbox.durations import SECOND
 from outbox.errors import CannotStart
@@ -23,7 +23,6 @@ from outbox.sending.outcome import Outcome
 from outbox.sending.request import SECRET_BYTES, new_secret, sign_standard
 from outbox.states import ERASED
 
-SERVER_VARIABLE = "CARTEIRO_URL"
 KEY_VARIABLE = "CARTEIRO_KEY"
 DAMAGED = "the body is no event"
 
@@ -36,12 +35,7 @@ async def listen(config: Config, arguments: Namespace, say: Say) -> None:
     key = arguments.key or os.environ.get(KEY_VARIABLE, "")
     if not key:
         raise CannotStart(f"there is no API key; give one with --key or in ${KEY_VARIABLE}")
-    server = arguments.server or os.environ.get(SERVER_VARIABLE, "")
-    address = Address(
-        (server or public_address(config, config.server.port)).rstrip("/"),
-        key,
-        arguments.types or "",
-    )
+    address = Address(server_of(config, arguments), key, arguments.types or "")
     if arguments.after and not is_id(arguments.after):
         raise CannotStart(f"--after {arguments.after!r} is not the id of an event")
     secret = arguments.secret or new_secret(ids.token(SECRET_BYTES))

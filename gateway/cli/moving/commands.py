@@ -31,6 +31,7 @@ from gateway.server.config import Config
 from outbox.clock import SystemClock
 from outbox.database.database_urls import without_password
 from outbox.database.exclusive import Exclusive
+from outbox.database.pacing import JobPace
 from outbox.database.transaction import Tx
 from outbox.database.transfer import Place
 from outbox.database.transfer_ends import exclusive
@@ -138,18 +139,21 @@ async def _live(
     """Move between two databases of PostgreSQL, whether servers use them or not."""
     from gateway.cli.moving.live_move import LiveMove
     from gateway.server.parts import PARTS
+    from outbox.database.postgres.job_signals import servers_meter
     from outbox.database.postgres.move_connection import open_beside
 
     tries = (arguments.parts or PARTS).lock_tries
     async with (
         open_beside(_place(config), tries) as source,
         open_beside(_place(other), tries) as there,
+        servers_meter((_place(config), _place(other)), source.clock) as meter,
     ):
         async with source.snapshot() as tx, there.snapshot() as target_tx:
             found = await find(tx, target_tx, email, ends)
             if not arguments.cancel:
                 await address.announce(tx, found.owner_id)
-        one = LiveMove(source, there, ends, found, address)
+        pace = JobPace(meter, 1, clock=source.clock)
+        one = LiveMove(source, there, ends, found, address, pace)
         if arguments.cancel:
             await one.cancel()
             say(f"{email} stays in {ends[0]}.")

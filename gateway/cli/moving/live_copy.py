@@ -2,19 +2,22 @@
 
 Each pass reads one snapshot of the source. What it stores is read again and compared, so the target
 has at the end of a pass what that snapshot has.
+
+It is one module because the first copy and the passes read, fit and compare rows in the same way.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import aclosing
 from typing import Any
 
 from gateway.cli.moving.moved_rows import COUNTED, QUEUED_MAIL, TABLES, Digest, Rings, changed
 from gateway.domain.ownership import OWNERSHIP
 from outbox.database.ownership import of_owner
+from outbox.database.pacing import JobPace
 from outbox.database.postgres.move_connection import MoveConnection
 from outbox.database.sql import insert
 from outbox.database.transaction import Row, Tx, Values
@@ -31,10 +34,12 @@ CHUNK = 1_000
 LEFT_OUT = {"events": " and seq is not null", "remainders": " and false"}
 """Rows that fan-out has not done with; none are left when the owner leaves."""
 COUNTS = " union all ".join(
-    f"select '{table}' as name, count(*) as count from {table} where {of_owner(OWNERSHIP, table)}"
+    f"select '{table}' as name, count(*) as count from {table}"
+    f" where ({of_owner(OWNERSHIP, table)}){LEFT_OUT.get(table, '')}"
     for table in TABLES
 )
 Key = tuple[Any, ...]
+Rows = Sequence[Values]
 
 
 class LiveCopy:
@@ -46,14 +51,18 @@ class LiveCopy:
         ends: tuple[MoveConnection, MoveConnection],
         rings: Rings,
         seen: Callable[[float, str], None],
+        pace: JobPace,
     ) -> None:
         self.rows = 0
+        self.is_compared = False
+        """Whether both ends had as many rows at the end of a pass."""
         self._attempts: list[AttemptKey] = []
         self._touched = ends[1].clock.monotonic()
         self._owner_id = owner_id
         self._source, self._target = ends
         self._rings = rings
         self._seen = seen
+        self._pace = pace
         self._passage: Renumbering | None = None
 
     async def all(self) -> None:
@@ -64,12 +73,17 @@ class LiveCopy:
                 self._seen(number / len(TABLES), table)
                 await self._table(table)
 
-    async def changes(self) -> int:
-        """Copy what has changed since the pass before; return how many changes were noted."""
+    async def changes(self, *, compare: bool = False) -> int:
+        """Copy what has changed since the pass before; return how many changes were noted.
+
+        To `compare` the number of all rows takes time that grows with them. Raise CannotStart.
+        """
         async with self._source.snapshot() as source:
             noted = await owner_moves.changes(source, self._owner_id)
             await self._number(source)
             await self._target.step(self._apply, source, noted)
+            if compare:
+                await self._must_be_equal(source)
         self._attempts += [
             tuple(json.loads(row["key"])) for row in noted if row["name"] == "attempts"
         ]
@@ -84,12 +98,13 @@ class LiveCopy:
         taken, self._attempts = self._attempts, []
         return taken
 
-    async def must_be_equal(self) -> None:
+    async def _must_be_equal(self, source: Tx) -> None:
         """Raise CannotStart when a table has another number of rows in the target."""
-        async with self._source.snapshot() as source, self._target.snapshot() as target:
+        async with self._target.snapshot() as target:
             there, here = await asyncio.gather(
                 source.all(COUNTS, self._owner_id), target.all(COUNTS, self._owner_id)
             )
+        self.is_compared = True
         stored = {row["name"]: row["count"] for row in here}
         for row in there:
             if row["count"] != stored[row["name"]]:
@@ -111,17 +126,34 @@ class LiveCopy:
         sent, stored = Digest(), Digest()
         if name in COUNTED:
             await self._target.step(self._clear, name)
-        async for rows in self._rows(name):
+
+        async def fill(rows: Rows) -> None:
             await self._target.step(self._fill, name, rows)
             await self._go_on()
             sent.add(rows)
+
+        async def read(rows: Rows) -> None:
+            stored.add(rows)
+
+        async with aclosing(self._rows(name)) as batches:
+            await self._each(batches, fill)
         async with self._target.snapshot():
             text = await self._chosen(name)
             async with aclosing(self._target.rows(text, self._owner_id)) as batches:
-                async for batch in batches:
-                    stored.add(batch)
+                await self._each(batches, read)
         self._compare(name, sent, stored)
         self.rows += sent.count
+
+    async def _each(
+        self, batches: AsyncGenerator[Rows, None], use: Callable[[Rows], Awaitable[None]]
+    ) -> None:
+        """Use all batches; to read one and to use it is a step of the job."""
+        batch: Rows | None = ()
+        while batch is not None:
+            async with self._pace.step():
+                batch = await anext(batches, None)
+                if batch is not None:
+                    await use(batch)
 
     async def _fill(self, target: Tx, name: str, rows: Sequence[Values]) -> None:
         await self._target.fill(name, await self._names(name), rows)
@@ -132,7 +164,7 @@ class LiveCopy:
             self._touched = now
             await self._target.step(owner_moves.touch, self._owner_id)
 
-    async def _rows(self, name: str) -> AsyncIterator[Sequence[Values]]:
+    async def _rows(self, name: str) -> AsyncGenerator[Rows, None]:
         """Yield the owner's rows in the source as the target stores them."""
         text = await self._chosen(name)
         async with aclosing(self._source.rows(text, self._owner_id)) as batches:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Any
 
 from gateway.cli.moving.moved_rows import TABLES
@@ -9,15 +11,21 @@ from gateway.domain.ownership import OWNERSHIP
 from outbox.database.exclusive import Exclusive
 from outbox.queue.upkeep import owner_rows
 
+Step = Callable[[], AbstractAsyncContextManager[object]]
 # The full-text index of SQLite has the terms of deleted rows until its parts are merged.
 _MERGE = "/*sqlite insert into product_index (product_index) values ('optimize')*/"
 
 
-async def forget(database: Exclusive, owner_id: str) -> int:
-    """Delete the rows of an owner; return how many. It may be ended and repeated at any time."""
+async def forget(database: Exclusive, owner_id: str, step: Step = nullcontext) -> int:
+    """Delete the rows of an owner; return how many. It may be ended and repeated at any time.
+
+    Each transaction is within a `step`.
+    """
     total = 0
     # Triggers may make rows again, of tables that are done.
-    while deleted := sum([await _forget(database, table, owner_id) for table in TABLES[::-1]]):
+    while deleted := sum(
+        [await _forget(database, table, owner_id, step) for table in TABLES[::-1]]
+    ):
         total += deleted
     if database.engine == "sqlite":
         async with database.transaction() as tx:
@@ -25,12 +33,12 @@ async def forget(database: Exclusive, owner_id: str) -> int:
     return total
 
 
-async def _forget(database: Exclusive, table: str, owner_id: str) -> int:
+async def _forget(database: Exclusive, table: str, owner_id: str, step: Step) -> int:
     """Delete the rows of one table in the order of its key, so that each row is read once."""
     total, more = 0, True
     after: tuple[Any, ...] = ()
     while more:
-        async with database.transaction() as tx:
+        async with step(), database.transaction() as tx:
             key = (await database.shape(table)).key
             deleted, after = await owner_rows.delete_slice(
                 tx, OWNERSHIP, table, key, owner_id, after

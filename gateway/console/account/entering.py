@@ -2,6 +2,7 @@
 
 from aiohttp import web
 
+from gateway.console.account import devices, proofs
 from gateway.console.layout import guard, kept_forms, pages
 from gateway.console.layout.guard import SignedIn
 from gateway.console.layout.kept_forms import Kept
@@ -12,10 +13,18 @@ HOME = "/console"
 
 
 async def welcome(
-    request: web.Request, visitor: SignedIn, user_id: str, where: str, kept: Kept | None = None
-) -> web.StreamResponse:
-    """Start a session; redirect to `where`, or to the form that was kept."""
-    token = await guard.sign_in(request, visitor, user_id)
+    request: web.Request, visitor: SignedIn, user_id: str, where: str, kept: Kept | None = None,
+    *, created: bool = False,
+) -> web.StreamResponse:  # fmt: skip
+    """Start a session; redirect to `where`, or to the form that was kept.
+
+    The account gets a mail about a browser that is new to it, unless it was `created` there.
+    """
+    told = bool(request.app[CONFIG].mail.host) and not created
+    new = told and not devices.is_known(request, user_id)
+    token = await guard.sign_in(
+        request, visitor, user_id, proofs.facts_of(request) if new else None
+    )
     response = pages.to(where)
     if kept is not None and not kept_forms.belongs(kept, user_id):
         response = pages.to(HOME, "form_dropped")
@@ -24,6 +33,7 @@ async def welcome(
         await kept_forms.later(request, SignedIn(token, False, session), kept)
         response = pages.to(kept.page, "form_back")
     guard.give_cookie(request, response, token, request.app[CONFIG].console.session_hours * 3600)
+    devices.remember(request, response, user_id)
     return response
 
 

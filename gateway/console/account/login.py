@@ -104,7 +104,7 @@ async def first_account(request: web.Request, visitor: SignedIn, form: Form) -> 
         )
     except Refusal:
         return _first_account_form(request, visitor, token, False, status=403)
-    return await entering.welcome(request, visitor, user_id, entering.HOME)
+    return await entering.welcome(request, visitor, user_id, entering.HOME, created=True)
 
 
 async def end_session(request: web.Request, visitor: SignedIn, form: Form) -> web.StreamResponse:

@@ -6,7 +6,6 @@ from typing import Any
 
 from aiohttp import web
 
-from gateway.console.crm.printing import WRITING
 from gateway.console.layout import error_pages, pages, templates
 from gateway.console.layout.forms import Form
 from gateway.console.layout.guard import SignedIn
@@ -14,12 +13,14 @@ from gateway.console.layout.reader import READER
 from gateway.console.records import inputs
 from gateway.console.records.inputs import Typed
 from gateway.domain.sales import company_settings, logos
-from gateway.domain.sales.company_settings import COMPANY, PREFIXES
+from gateway.domain.sales.company_settings import COMPANY, PREFIXES, CompanySettings
 from gateway.records.draft import check
 from gateway.records.errors import Refusal
+from gateway.records.values import masks
 from gateway.records.values.format import of_json
 from gateway.server.app_keys import DB
 from gateway.server.http.multipart import Upload
+from gateway.server.http.turns import WRITING, turn
 
 PATH = "/console/settings/company"
 
@@ -27,8 +28,7 @@ PATH = "/console/settings/company"
 async def show(request: web.Request, visitor: SignedIn) -> web.StreamResponse:
     """Show the settings."""
     settings = await request.app[DB].read(company_settings.read, visitor.actor)
-    typed = {one.name: settings.values[one.column] or "" for one in COMPANY.fields}
-    return await _page(request, visitor, typed, str(settings.version), {})
+    return await _page(request, visitor, _typed(settings), str(settings.version), {})
 
 
 async def save(request: web.Request, visitor: SignedIn, form: Form) -> web.StreamResponse:
@@ -57,14 +57,13 @@ async def upload_logo(request: web.Request, visitor: SignedIn, form: Upload) -> 
     """Store the logo, smaller if needed, without the other data of its file."""
     data = b"".join([piece async for piece in form.pieces])
     try:
-        async with request.app[WRITING]:
+        async with turn(request, WRITING):
             logo = await asyncio.to_thread(logos.logo_of, data)
     except Refusal as refusal:
         texts = request[READER].texts
         faults = {"logo": texts(f"company.logo_{refusal.faults[0].code}")}
         settings = await request.app[DB].read(company_settings.read, visitor.actor)
-        typed = {one.name: settings.values[one.column] or "" for one in COMPANY.fields}
-        return await _page(request, visitor, typed, str(settings.version), faults, 400)
+        return await _page(request, visitor, _typed(settings), str(settings.version), faults, 400)
     await request.app[DB].write(company_settings.set_logo, visitor.actor, logo)
     return pages.to(PATH, "saved")
 
@@ -73,6 +72,14 @@ async def remove_logo(request: web.Request, visitor: SignedIn, form: Form) -> we
     """Remove the logo."""
     await request.app[DB].write(company_settings.set_logo, visitor.actor, None)
     return pages.to(PATH, "saved")
+
+
+def _typed(settings: CompanySettings) -> Typed:
+    """Return the settings as the form shows them."""
+    return {
+        one.name: masks.masked(one.name, settings.values[one.column] or "")
+        for one in COMPANY.fields
+    }
 
 
 async def _page(

@@ -33,6 +33,8 @@ HEADERS = {
     ),
     "X-Robots-Tag": "noindex",
 }
+FILE_WEIGHT = 5
+"""The pages that a file counts as: it takes a thread for up to a tenth of a second."""
 DECISIONS: dict[str, Decision] = {"accept": "accept", "decline": "reject"}
 
 
@@ -45,7 +47,7 @@ async def show(request: web.Request, visitor: SignedIn) -> web.StreamResponse:
 
 async def file(request: web.Request, visitor: SignedIn) -> web.StreamResponse:
     """Send the PDF file of the document of a link."""
-    _count(request)
+    _count(request, FILE_WEIGHT)
     token = request.query.get("token", "")
     opened = await _open(request, token)
     if opened is None:
@@ -74,10 +76,10 @@ async def decide(request: web.Request, visitor: SignedIn, form: Form) -> web.Str
     return web.Response(status=303, headers={"Location": where, **HEADERS})
 
 
-def _count(request: web.Request) -> None:
-    """Count a page of the address. Raise rate_limited."""
+def _count(request: web.Request, pages: int = 1) -> None:
+    """Count pages of the address. Raise rate_limited."""
     try:
-        request.app[LIMITS].visit(None, share_of(guard.client_of(request).address))
+        request.app[LIMITS].visit(None, share_of(guard.client_of(request).address), pages)
     except Refusal as slow:
         raise Refusal("rate_limited", "error.slowed_help", facts=slow.facts) from None
 

@@ -13,9 +13,7 @@ from gateway.domain.sales import sheet_pdf, sheets
 from gateway.domain.sales.sheets import Sheet
 from gateway.records.resource import Resource
 from gateway.server.app_keys import DB
-
-WRITING = web.AppKey("WRITING", asyncio.Semaphore)
-"""One file is written, or one logo read, at a time: several would slow down the server."""
+from gateway.server.http.turns import WRITING, turn
 
 
 async def show(resource: Resource, request: web.Request, visitor: SignedIn) -> web.StreamResponse:
@@ -39,7 +37,7 @@ async def file(resource: Resource, request: web.Request, visitor: SignedIn) -> w
 
 async def pdf_response(request: web.Request, sheet: Sheet) -> web.Response:
     """Return the PDF file of a sheet as a response."""
-    async with request.app[WRITING]:
+    async with turn(request, WRITING):
         body = await asyncio.to_thread(sheet_pdf.pdf_of, sheet)
     name = "".join(c if c.isascii() and (c.isalnum() or c in "-_.") else "_" for c in sheet.number)
     headers = {"Content-Disposition": f'inline; filename="{name}.pdf"'}

@@ -17,6 +17,7 @@ from gateway.console.layout import forms
 from gateway.console.layout.forms import Form
 from gateway.domain.accounts import sessions
 from gateway.domain.accounts.sessions import Session
+from gateway.domain.queued_mail import Facts
 from gateway.records.access import Actor
 from gateway.records.errors import Refusal
 from gateway.server.app_keys import CELLS, CONFIG, DB, IDS
@@ -141,15 +142,20 @@ def give_cookie(
     )  # fmt: skip
 
 
-async def sign_in(request: web.Request, visitor: SignedIn, user_id: str) -> str:
-    """Start a session with a new token, and end the previous session of this browser."""
+async def sign_in(
+    request: web.Request, visitor: SignedIn, user_id: str, notice: Facts | None
+) -> str:
+    """Start a session with a new token, and end the previous session of this browser.
+
+    `notice` are the facts of the mail about it, None without one.
+    """
     token = request.app[CELLS].marked(new_token(request), user_id)
     lifetime = request.app[CONFIG].console.session_hours * HOUR
     agent = request.headers.get("User-Agent", "").encode("utf-8", "replace").decode()
     database = request.app[DB]
     await database.write(
         sessions.start, user_id, token, lifetime=lifetime,
-        address=client_of(request).address, agent=agent,
+        address=client_of(request).address, agent=agent, notice=notice,
     )  # fmt: skip
     if visitor.session is not None:
         await database.write(sessions.end, visitor.session.owner_id, visitor.session.id)

@@ -111,8 +111,6 @@ async def bring_back(
     request: web.Request, visitor: SignedIn, response: web.StreamResponse
 ) -> web.StreamResponse:
     """Return the page with the kept form filled in, if it is the page of one."""
-    if visitor.session is None or not visitor.session.reveals or request.method != "GET":
-        return response
     waiting = await reveal.now(request, visitor, f"{SUBJECT}:{request.path}")
     if waiting is None:
         return response

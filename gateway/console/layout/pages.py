@@ -1,7 +1,7 @@
 """Wraps the handlers of pages and forms: who the visitor is, errors, and response headers."""
 
-import asyncio
 from collections.abc import Awaitable, Callable
+from functools import partial
 from urllib.parse import quote, urlsplit
 
 from aiohttp import web
@@ -14,6 +14,7 @@ from gateway.console.layout import (
     static_files,
     templates,
     troubles,
+    turns,
 )
 from gateway.console.layout.error_pages import refused
 from gateway.console.layout.forms import Form
@@ -23,9 +24,9 @@ from gateway.console.layout.templates import TROUBLES
 from gateway.records.errors import Refusal, of_database
 from gateway.server.app_keys import CALLER, CONFIG, REQUEST_ID
 from gateway.server.http import multipart
-from gateway.server.http.rate_limits import LIMITS, REST_SECONDS
+from gateway.server.http.rate_limits import LIMITS
 from gateway.server.telemetry.logs import logger
-from outbox.database.fair_limit import Crowded, FairSemaphore
+from outbox.database.fair_limit import Crowded
 from outbox.database.transaction import commits
 from outbox.errors import DatabaseUnavailable
 from outbox.ids import is_id
@@ -36,12 +37,6 @@ Action = Callable[[web.Request, SignedIn, Form], Awaitable[web.StreamResponse]]
 Upload = Callable[[web.Request, SignedIn, multipart.Upload], Awaitable[web.StreamResponse]]
 Limit = Callable[[web.Request, SignedIn], web.StreamResponse | None]
 Act = Callable[[SignedIn], Awaitable[web.StreamResponse]]
-AT_ONCE = 3
-"""Pages of an account that are made at the same time: each takes milliseconds of the event loop."""
-WAITING = 256
-PAUSE_SECONDS = 0.02
-"""Between the pages of an account that asks for more at a time."""
-TURNS = web.AppKey("CONSOLE_TURNS", FairSemaphore)
 
 ENROL = "/console/account/two-factor"
 """The page on which an account sets up two-factor authentication."""
@@ -66,7 +61,7 @@ def set_up(app: web.Application) -> None:
     app[static_files.FILES] = static_files.files()
     app[templates.ENVIRONMENT] = templates.environment()
     app[error_pages.SLOWED] = {}
-    app[TURNS] = FairSemaphore(WAITING * AT_ONCE, each=AT_ONCE, waiting=WAITING)
+    turns.set_up(app)
     menu.set_up(app)
 
 
@@ -151,17 +146,22 @@ async def _answer(
         if visitor.session is not None:
             request[CALLER] = visitor.actor
             request[READER] = reader_of(request, visitor)
-            request[TROUBLES] = troubles.of(request, visitor)
-        if visitor.session is None and not public:
-            response = await kept_forms.ask(request, visitor) or to_sign_in(request)
+            request[TROUBLES] = troubles.of(request, visitor) if visitor.troubled else troubles.NONE
+        if visitor.session is None:
+            stranger = visitor
+            response = await turns.of_stranger(
+                request, lambda: _to_stranger(request, stranger, act, public=public)
+            )
         elif not enrolling and _must_enrol(request, visitor):
             response = _to_page(request, ENROL)
-        elif visitor.session is None or not brief:
+        elif not brief:
             response = await _acted(request, visitor, act)
         else:
-            response = await _in_turn(request, visitor, visitor.session.owner_id, act)
+            make = partial(_acted, request, visitor, act)
+            response = await turns.of_account(request, visitor.session.owner_id, make)
     except Refusal as refusal:
-        response = refused(request, visitor, refusal)
+        refusal_page = partial(_refused, request, visitor, refusal)
+        response = await turns.of_stranger(request, refusal_page)
     except Crowded as crowded:
         facts = {"retry_after": crowded.seconds}
         response = refused(request, visitor, Refusal("rate_limited", "error.crowded", facts=facts))
@@ -187,32 +187,18 @@ async def _answer(
     return response
 
 
-async def _in_turn(
-    request: web.Request, visitor: SignedIn, owner_id: str, act: Act
+async def _to_stranger(
+    request: web.Request, visitor: SignedIn, act: Act, *, public: bool
 ) -> web.StreamResponse:
-    """Return the page in its turn among those of the account; above the rate, that there is one."""
-    turns = request.app[TURNS]
-    if not turns.take_free(owner_id):
-        try:
-            await turns.take(owner_id)
-        except Crowded as crowded:
-            return await _slowed(request, crowded.seconds)
-    try:
-        wait = request.app[LIMITS].page(owner_id)
-        if wait:
-            return await _slowed(request, wait)
-        response = await _acted(request, visitor, act)
-        if turns.waits(owner_id):
-            await asyncio.sleep(PAUSE_SECONDS)
-        return response
-    finally:
-        turns.leave(owner_id)
+    if public:
+        return await _acted(request, visitor, act)
+    return await kept_forms.ask(request, visitor) or to_sign_in(request)
 
 
-async def _slowed(request: web.Request, wait: int) -> web.StreamResponse:
-    # A client that asks again at once then keeps nobody busy.
-    await asyncio.sleep(REST_SECONDS)
-    return error_pages.slowed(request, wait)
+async def _refused(
+    request: web.Request, visitor: SignedIn | None, refusal: Refusal
+) -> web.StreamResponse:
+    return refused(request, visitor, refusal)
 
 
 async def _acted(request: web.Request, visitor: SignedIn, act: Act) -> web.StreamResponse:
@@ -220,7 +206,8 @@ async def _acted(request: web.Request, visitor: SignedIn, act: Act) -> web.Strea
         response = await act(visitor)
     except Refusal as refusal:
         response = refused(request, visitor, refusal)
-    return await kept_forms.bring_back(request, visitor, response)
+    kept = request.method == "GET" and visitor.session is not None and visitor.session.reveals
+    return await kept_forms.bring_back(request, visitor, response) if kept else response
 
 
 def charge(request: web.Request, visitor: SignedIn, tokens: int) -> None:

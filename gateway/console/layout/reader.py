@@ -89,10 +89,10 @@ READER = web.RequestKey("CONSOLE_READER", Reader)
 def reader_of(request: web.Request, visitor: SignedIn | None) -> Reader:
     """Return how the visitor reads: as the account says, else as the browser does."""
     session = visitor.session if visitor is not None else None
-    asked = texts.asked(request.headers.get("Accept-Language", ""))
     language = session.language if session is not None else None
-    zone = session.zone if session is not None else "UTC"
-    return Reader(texts.of(language or asked), ZoneInfo(zone))
+    if not language:
+        language = texts.asked(request.headers.get("Accept-Language", ""))
+    return Reader(texts.of(language), ZoneInfo(session.zone if session is not None else "UTC"))
 
 
 @lru_cache(maxsize=20_000)

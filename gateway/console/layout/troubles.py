@@ -22,6 +22,9 @@ class Troubles:
     more: int = 0
 
 
+NONE = Troubles()
+
+
 def of(request: web.Request, visitor: SignedIn) -> Troubles:
     """Return the troubles to show; none on parts of pages, and none on a webhook's own page."""
     others = [one for one in visitor.troubled if one.id not in request.path]

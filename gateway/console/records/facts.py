@@ -18,17 +18,17 @@ from gateway.console.layout.display import inert, word_of
 from gateway.console.layout.reader import EPOCH
 from gateway.console.records import overdue
 from gateway.console.records.inputs import kind_of, plain
-from gateway.console.records.masks import MASKS, masked
 from gateway.console.records.nouns import label_of
 from gateway.console.records.references import Names, ids_in, target_of
 from gateway.records.record import Record
 from gateway.records.resource import Field, Resource
 from gateway.records.values.dates import Moment
+from gateway.records.values.masks import MASKS, masked
 from gateway.records.values.schemas import INSTANT
 from gateway.texts import Texts
 
 TIMES = {"createdAt": "created_at", "updatedAt": "updated_at"}
-NONE = Markup('<span class="faint">–</span>')
+NONE = Markup('<span class="faint unset">–</span>')
 NARROW = 18
 """Characters that every column of a table shows."""
 PROSE = ("notes", "reason", "lostReason", "text")
@@ -264,7 +264,12 @@ def _pairs(
     texts: Texts, members: Mapping[str, Any], value: Mapping[str, Any]
 ) -> list[tuple[str, Markup]]:
     return [
-        (label_of(texts, name), _cell(texts, name, members[name], inner))
+        (label_of(texts, name), _cell(texts, name, members[name], _worded(texts, name, inner)))
         for name, inner in value.items()
         if name in members
     ]
+
+
+def _worded(texts: Texts, name: str, value: Any) -> Any:
+    """Return the word for a type that the console offers, such as a way to ship."""
+    return word_of(texts, value) if name == "type" and isinstance(value, str) else value

@@ -192,7 +192,7 @@ async def _raced(
     filled = Filled(
         inputs=every, typed={**saved, **merged}, record=record, version=record.etag,
         was=_was(section, every, saved), theirs=theirs,
-        refusal=Refusal("conflict", request[READER].texts("error.changed")),
+        refusal=Refusal("conflict", "error.changed"),
     )  # fmt: skip
     return _show(section, request, visitor, filled)
 

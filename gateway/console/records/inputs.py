@@ -2,24 +2,30 @@
 
 What was typed is kept as text, so that a refused form shows it again: a text by input, true or
 false for a box, the list of the ticked options, and a list of the same for rows.
+
+It is one module because each kind of input is made, read and shown by the same rules.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from functools import cache
 from typing import Any, Literal
+from zoneinfo import ZoneInfo
 
 from msgspec import json
 
 from gateway.console.layout import typed_numbers, wording
 from gateway.console.layout.forms import Form
+from gateway.console.layout.reader import EPOCH
 from gateway.console.records.hints import useful
-from gateway.console.records.masks import masked
 from gateway.console.records.nouns import label_of
 from gateway.console.records.reference_input import Picked, picked, several_picked
-from gateway.console.records.typed_times import instant, local
 from gateway.records.errors import Fault
 from gateway.records.record import Record
 from gateway.records.resource import Field
+from gateway.records.values import dates
+from gateway.records.values.masks import masked
 from gateway.records.values.strictjson import InvalidJson, decode
 from gateway.texts import Texts
 
@@ -64,15 +70,10 @@ def inputs(texts: Texts, fields: Sequence[Field]) -> list[Input]:
     return [_of_field(texts, field) for field in fields]
 
 
+@cache
 def _of_field(texts: Texts, field: Field) -> Input:
-    one = _input(
-        texts,
-        field.name,
-        field.format.schema,
-        wording.hint_of(texts, field),
-        field.required or not field.nullable,
-        wording.noun_of(field),
-    )
+    hint, required = wording.hint_of(texts, field), field.required or not field.nullable
+    one = _input(texts, field.name, field.format.schema, hint, required, wording.noun_of(field))
     if field.reference is not None:
         kind: Kind = "records" if field.listed_in else "record"
         return replace(one, kind=kind, to=field.reference.table, by=field.reference.by)
@@ -297,3 +298,33 @@ def _object(text: str) -> Any:
 def _local(record: Record, one: Input, zone: str) -> str:
     micros = record[record.resource.named[one.name].column]
     return "" if micros is None else local(micros, zone, bare=bool(one.day and record[one.day]))
+
+
+def local(micros: int, zone: str, *, bare: bool) -> str:
+    """Return a time as it would be typed; a `bare` date, which is stored as 00:00 UTC, as one."""
+    moment = EPOCH + timedelta(microseconds=micros)
+    if bare:
+        return moment.date().isoformat()
+    try:
+        there = moment.astimezone(ZoneInfo(zone)).replace(tzinfo=None)
+    except OverflowError:
+        there = moment.replace(tzinfo=None)
+    if there.microsecond:
+        return there.isoformat(timespec="milliseconds")
+    return there.isoformat(timespec="seconds" if there.second else "minutes")
+
+
+def instant(text: str, zone: str, *, bare: bool) -> str | None:
+    """Return a typed time in ISO 8601; what is none stays as it is, and the declaration refuses it.
+
+    A date alone stays one where a bare date can be kept, and else is its first moment.
+    """
+    if not text or (bare and len(text) == dates.DAY_LENGTH):
+        return text or None
+    try:
+        moment = datetime.fromisoformat(text)
+        if moment.tzinfo is None:
+            moment = moment.replace(tzinfo=ZoneInfo(zone))
+        return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    except (ValueError, OverflowError):
+        return text

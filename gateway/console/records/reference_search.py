@@ -1,4 +1,4 @@
-"""Finds the records that a reader names in a form: by id, or by the name that the record has."""
+"""Finds the records that a reader names in a form: by id, name, e-mail, phone or document."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +15,7 @@ from gateway.records.record import Record
 from gateway.records.resource import Resource
 from gateway.records.searching import words_of
 from gateway.records.values.folding import fold
+from gateway.records.values.masks import masked
 from outbox.database.transaction import Tx
 
 MOST = 10
@@ -23,6 +24,9 @@ LOOKED_AT = 100
 """Newest records that a name is looked for in, where the resource has no search."""
 DETAILS = ("email", "cnpj", "hostname", "sku", "stage", "status", "phone")
 """Fields that tell records of the same name apart, in the order in which they are tried."""
+
+
+FEWEST_DIGITS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +68,7 @@ async def resolve(
                 continue
             found = await matches(tx, actor, target, picked.text)
             same = [match for match in found if fold(match.name) == fold(picked.text)]
-            if not same and len(found) == 1 and _begins(found[0], picked.text):
+            if not same and len(found) == 1 and _means(found[0], picked.text):
                 same = found
             if len(same) == 1:
                 each[place] = Picked(same[0].name, same[0].id)
@@ -75,27 +79,44 @@ async def resolve(
 
 
 async def matches(tx: Tx, actor: Actor, target: Resource, text: str) -> list[Match]:
-    """Return up to MOST records whose name has these words, the newest first."""
+    """Return up to MOST records that have these words, those with all of them in the name first.
+
+    A contact is also found by its e-mail and its phone.
+    """
     wanted, words = fold(text), words_of(text)
     heading = target.heading
     # PostgreSQL takes no text with a NUL, which no name has.
     if not words or not heading or "\0" in text:
         return []
-    if heading in target.search:
-        query = Query(limit=LOOKED_AT, search=text, counted=False)
-    else:
-        query = Query(limit=LOOKED_AT, counted=False)
+    searched = heading in target.search
+    query = Query(
+        limit=LOOKED_AT, search=text if searched else "", anywhere=searched, counted=False
+    )
     page = await actions.page(tx, actor, target, query)
-    named = [one for one in page.records if all(word in fold(name_of(one)) for word in words)]
+    names = {one.id: fold(name_of(one)) for one in page.records}
+    named = {key: all(word in name for word in words) for key, name in names.items()}
+    found = [one for one in page.records if searched or named[one.id]]
     # Whoever has exactly this name is offered first.
-    named.sort(key=lambda one: fold(name_of(one)) != wanted)
-    return [Match(one.id, name_of(one), _detail(one)) for one in named[:MOST]]
+    found.sort(key=lambda one: (names[one.id] != wanted, not named[one.id]))
+    return [Match(one.id, name_of(one), _detail(one, text)) for one in found[:MOST]]
 
 
-def _begins(match: Match, text: str) -> bool:
-    """Return whether each word of a text begins one of the name: `Sá` means Ana Sá, not Rosário."""
+def _means(match: Match, text: str) -> bool:
+    """Return whether a text means the only record that was found by it.
+
+    It is a phone, a document, the e-mail, or each of its words begins one of the name: `Sá` means
+    Ana Sá, not Rosário.
+    """
+    if _is_number(text) or fold(match.detail) == fold(text.strip()):
+        return True
     named = words_of(match.name)
     return all(any(one.startswith(word) for one in named) for word in words_of(text))
+
+
+def _is_number(text: str) -> bool:
+    """Return whether a text is a phone or a document that can be only one."""
+    digits = sum(sign.isdigit() for sign in text)
+    return digits >= FEWEST_DIGITS and not any(sign.isalpha() for sign in text)
 
 
 def options(found: Sequence[Match]) -> list[tuple[str, str]]:
@@ -117,8 +138,9 @@ def target_of(resource: Resource, one: Input, typed: Mapping[str, Any]) -> Resou
     return BY_TABLE.get(table)
 
 
-def _detail(record: Record) -> str:
-    for name in DETAILS:
+def _detail(record: Record, text: str) -> str:
+    names = ("phone", *DETAILS) if _is_number(text) else DETAILS
+    for name in names:
         if name in record.resource.named and record.shown(name):
-            return str(record.shown(name))
+            return str(masked(name, record.shown(name)))
     return ""

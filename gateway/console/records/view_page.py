@@ -12,7 +12,8 @@ from gateway.console.layout.forms import Form
 from gateway.console.layout.guard import SignedIn
 from gateway.console.layout.reader import READER
 from gateway.console.records import facts, linked_pages, related, timeline, verbs
-from gateway.console.records.nouns import Words
+from gateway.console.records.inputs import kind_of, plain
+from gateway.console.records.nouns import Words, label_of
 from gateway.console.records.references import Names
 from gateway.console.records.related import Pointing
 from gateway.console.records.resource_pages import ResourcePages, field_of
@@ -148,8 +149,11 @@ class View:
         return Viewed(record, names, latest, further, pointing, beside)
 
 
-def _beside(pointing: Pointing, record: Record, request: web.Request) -> list[Markup]:
-    """Return up to two cells of a short list, besides the name: not what leads back here."""
+def _beside(pointing: Pointing, record: Record, request: web.Request) -> list[tuple[str, Markup]]:
+    """Return up to two cells of a short list, besides the name: not what leads back here.
+
+    A number that is no amount has its label.
+    """
     back = field_of(pointing.section.resource, pointing.filter.name)
     look = pointing.section.look(request, {})
     named = pointing.section.resource.named
@@ -160,5 +164,7 @@ def _beside(pointing: Pointing, record: Record, request: web.Request) -> list[Ma
             continue
         text = facts.cell_of(pointing.section.resource, name, look)(record)
         if text:
-            cells.append(Markup(text))  # noqa: S704 - a cell escapes what it writes
+            bare = field is not None and kind_of(plain(field.format.schema)) == "number"
+            label = label_of(look.texts, name) if bare else ""
+            cells.append((label, Markup(text)))  # noqa: S704 - a cell escapes what it writes
     return cells[:2]

@@ -3,16 +3,18 @@
 The address of a link is that of the settings, never one that a request names.
 """
 
+from datetime import datetime
 from typing import cast
 from urllib.parse import urlencode
+from zoneinfo import ZoneInfo
 
 from gateway import texts
 from gateway.domain import queued_mail
 from gateway.domain.accounts import account_tokens, users
 from gateway.domain.accounts.account_mails import Kind
 from gateway.domain.queued_mail import Letter, Post, QueuedMail
-from gateway.records.values import dates
 from outbox.database.transaction import Row, Tx
+from outbox.durations import SECOND
 
 LINKS: dict[Kind, tuple[account_tokens.Kind, str]] = {
     "password_reset": ("reset", "/console/reset-password"),
@@ -47,7 +49,11 @@ def _letter(mail: QueuedMail, user: Row, service: str, link: str, site: str) -> 
     def of(key: str, between: str = " / ") -> str:
         return between.join(one(f"account_mail.{key}") for one in chosen)
 
-    facts = {"time": dates.show(mail.created_at), "account": user["email"], **mail.facts}
+    facts = {
+        "time": _moment(mail.created_at, user["timezone"]),
+        "account": user["email"],
+        **mail.facts,
+    }
     lines = [
         f"{of(f'fact.{name}')}: {queued_mail.line(text)[:LONGEST_FACT]}"
         for name, text in facts.items()
@@ -61,3 +67,9 @@ def _letter(mail: QueuedMail, user: Row, service: str, link: str, site: str) -> 
         f"{of(f'{mail.kind}.subject')} - {service}",
         "\n\n".join(part for part in parts if part) + "\n",
     )  # fmt: skip
+
+
+def _moment(micros: int, zone: str) -> str:
+    """Return a time as the clock of a zone shows it, such as 2026-11-28 18:41."""
+    local = datetime.fromtimestamp(micros // SECOND, ZoneInfo(zone))
+    return f"{local:%Y-%m-%d %H:%M} ({zone})"

@@ -15,7 +15,7 @@ from outbox.durations import DAY
 Kind = Literal[
     "password_reset", "password_changed", "email_confirm", "email_requested", "email_changed",
     "two_factor_on", "two_factor_off", "recovery_codes_new", "recovery_code_used", "codes_failing",
-    "session_ended", "sessions_ended",
+    "session_ended", "sessions_ended", "new_browser",
 ]  # fmt: skip
 KINDS: tuple[Kind, ...] = get_args(Kind)
 KEPT = 2 * DAY

@@ -5,7 +5,6 @@ characters before them, so that a mistyped key is refused without a query. In a 
 at its end (see gateway.domain.cells.credential_suffix).
 """
 
-import hashlib
 import re
 import zlib
 from collections.abc import Sequence
@@ -23,7 +22,7 @@ from gateway.records.values import formats, instants, nested
 from gateway.records.values.format import Read
 from outbox.database.transaction import Row, Tx
 from outbox.durations import DAY
-from outbox.ids import Ids
+from outbox.ids import Ids, digest_of
 
 ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 SHAPE = re.compile(rf"(crt_[0-9A-Za-z]{{8}}_[0-9A-Za-z]{{43}})(?:{MARK})?", re.ASCII)
@@ -106,11 +105,6 @@ def well_formed(text: str) -> bool:
     """Return whether the form and the checksum of `text` are those of a key."""
     match = SHAPE.fullmatch(text)
     return match is not None and _checksum(match[1][:-CHECKSUM]) == match[1][-CHECKSUM:]
-
-
-def digest_of(text: str) -> bytes:
-    """Return the digest of a key or token, its stored form."""
-    return hashlib.sha256(text.encode()).digest()
 
 
 def _checksum(head: str) -> str:

@@ -10,6 +10,7 @@ from typing import Literal, Protocol
 from gateway.domain.accounts import api_keys, tokens
 from gateway.records.access import Actor
 from outbox.database.transaction import Database
+from outbox.ids import digest_of
 
 Scheme = Literal["api_key", "bearer", "password", "session"]
 Outcome = Literal["ok", "bad", "throttled", "expired", "revoked"]
@@ -53,7 +54,7 @@ class Credentials:
             return None
         now = self._clock.monotonic()
         remembered = self._known
-        outcome, actor = await self._look_up(text, api_keys.digest_of(text))
+        outcome, actor = await self._look_up(text, digest_of(text))
         if actor is None:
             self._observer.authenticated(scheme, outcome)
             remembered.pop(text, None)

@@ -6,7 +6,8 @@ The browser has a random token; the database has only its SHA-256.
 import hashlib
 from dataclasses import dataclass
 
-from gateway.domain.accounts import users
+from gateway.domain.accounts import account_mails, users
+from gateway.domain.queued_mail import Facts
 from gateway.records import audit
 from gateway.records.access import Actor
 from gateway.records.errors import Refusal
@@ -59,9 +60,13 @@ where u.disabled_at is null and s.expires_at > $1
 
 
 async def start(
-    tx: Tx, owner_id: str, token: str, *, lifetime: int, address: str, agent: str
-) -> str:
-    """Create a session for `lifetime` microseconds; return its id."""
+    tx: Tx, owner_id: str, token: str, *, lifetime: int, address: str, agent: str,
+    notice: Facts | None = None,
+) -> str:  # fmt: skip
+    """Create a session for `lifetime` microseconds; return its id.
+
+    With the facts of a `notice` the account gets a mail about the browser.
+    """
     await users.lock(tx, owner_id)
     await tx.run(
         """
@@ -81,6 +86,8 @@ async def start(
         tx.now + lifetime,
     )  # fmt: skip
     audit.record(tx, Actor(owner_id, "session"), "signed_in", "session", session_id)
+    if notice is not None:
+        await account_mails.add(tx, owner_id, "new_browser", notice)
     return session_id
 
 

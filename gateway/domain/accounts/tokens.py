@@ -4,13 +4,12 @@ import base64
 from typing import NamedTuple
 
 from gateway.domain.accounts import users
-from gateway.domain.accounts.api_keys import digest_of
 from gateway.records import audit
 from gateway.records.access import Actor
 from outbox.database.expiry import Expiry
 from outbox.database.transaction import Row, Tx
 from outbox.durations import DAY, SECOND
-from outbox.ids import Ids
+from outbox.ids import Ids, digest_of
 
 PREFIX = "cst_"
 KEPT = DAY

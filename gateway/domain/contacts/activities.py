@@ -47,6 +47,7 @@ ACTIVITIES = Resource(
             "018f3a5b7c9d1e2f3a4b5c60", on_create=False, on_update=False, made=True,
         ),
     ),
+    search=("description",),
     # The contract has no event for activities.
     events={},
     filters=(

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gateway.records.errors import Fault, Refusal, rate_limited
+from outbox.database.fair_limit import FairSemaphore
 
 PROGRAM = Path(__file__).with_name("encoder.py")
 MOST_BYTES = 20 * 1024**2
@@ -51,7 +52,7 @@ class Encoder:
     """Encodes images in processes of their own, so that none can stop or fill the server."""
 
     def __init__(self) -> None:
-        self._turns = asyncio.Semaphore(AT_ONCE)
+        self._turns = FairSemaphore(AT_ONCE, each=1, waiting=EACH)
         self._busy = Counter[str]()
 
     @contextmanager
@@ -68,15 +69,15 @@ class Encoder:
             if not self._busy[owner_id]:
                 del self._busy[owner_id]
 
-    async def encode(self, data: bytes) -> Picture:
-        """Return the image of a sent file. Raise validation_error."""
+    async def encode(self, owner_id: str, data: bytes) -> Picture:
+        """Return the image of a sent file, one of an owner at a time. Raise validation_error."""
         if not data:
             raise unfit("empty_image")
-        async with self._turns:
-            return await _encoded(data)
+        async with self._turns.place(owner_id):
+            return await encoded(data)
 
 
-async def _encoded(data: bytes) -> Picture:
+async def encoded(data: bytes) -> Picture:
     # -P: the folder of the program must not shadow modules of the library.
     # Nor shall a decoder that is taken over find the passwords of the server in its environment.
     kept = {name: os.environ[name] for name in ENVIRONMENT if name in os.environ}

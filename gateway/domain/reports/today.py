@@ -32,7 +32,7 @@ select
   (select count(*) from (select status from orders where owner_id = $1 and created_at >= $3
     order by created_at desc, id desc limit $4) as o where status = 'paid') as paid,
   (select count(*) from (select 1 as one from orders where owner_id = $1
-    and late_payment_at is not null limit $4) as o) as late
+    and late_payment_at is not null order by created_at desc, id desc limit $4) as o) as late
 """
 _INVOICES = f"""
 select count(*) as n, {parts("total")}, count(case when due_at < case when due_day

@@ -2,11 +2,11 @@
 
 from typing import NamedTuple
 
-from gateway.domain.accounts.api_keys import digest_of
 from gateway.domain.cells import credential_suffix
 from outbox.database.expiry import Expiry
 from outbox.database.transaction import Tx
 from outbox.durations import DAY
+from outbox.ids import digest_of
 
 PATH = "/documents"
 DAYS = 180

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from gateway import texts
 from gateway.domain.sales import document_lines, documents, invoices, order_mails, stock
 from gateway.domain.sales.deals import DEALS, SHOP_STAGE, too_many_stages
 from gateway.domain.sales.document_lines import Line
@@ -17,6 +18,9 @@ from gateway.records.record import Record
 from gateway.records.values.emails import fold_email
 from gateway.records.values.strictjson import dumps
 from outbox.database.transaction import Tx
+
+_CALLED = {code: texts.of(code).forms["order.called"][0] for code in texts.CODES}
+"""How a deal and an invoice name an order, by the language of its store."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +41,8 @@ class Purchase:
     """The columns for name, email, phone, document, address, payment_method and notes."""
     expires_at: int
     with_deal: bool
+    language: str = "en"
+    """That of the store, in which the deal and the invoice name the order."""
 
 
 async def reserve(tx: Tx, order_id: str, lines: Sequence[Line]) -> None:
@@ -68,18 +74,17 @@ async def place(tx: Tx, actor: Actor, what: Purchase, digest: bytes) -> Record:
     # Whole milliseconds, as it is shown, so that a client can send it back unchanged.
     expires_at = what.expires_at // 1000 * 1000
     number = await documents.take_number(tx, actor.owner_id, ORDERS.table)
+    called = _CALLED[what.language].format(number=number)
     deal_id = None
     if what.with_deal:
-        deal = await _open_deal(
-            tx, actor, title=f"Order {number}", value=total, contact_id=what.contact_id
-        )
+        deal = await _open_deal(tx, actor, title=called, value=total, contact_id=what.contact_id)
         deal_id = deal.id
     parties = {"contact_id": what.contact_id, "deal_id": deal_id}
     invoice = await documents.issue(
         tx, actor, INVOICE,
         {
             **amounts, **parties, "order_id": what.order_id, "due_at": expires_at,
-            "due_day": False, "notes": f"Order {number}",
+            "due_day": False, "notes": called,
         },
     )  # fmt: skip
     values = {

@@ -23,14 +23,28 @@ LONGEST, PIECE = 60, 16
 
 
 def plain(text: str) -> str:
-    """Return text in letters of the fonts, without control characters."""
-    return " ".join(map(_word, unicodedata.normalize("NFC", text).split(" ")))
+    """Return text in letters of the fonts, without control characters.
+
+    Emoji are left out, but a text of nothing else has their names.
+    """
+    spelled = [
+        [_spelled(letter) for letter in word]
+        for word in unicodedata.normalize("NFC", text).split(" ")
+    ]
+    said = [[one for one in word if not _is_name(one)] for word in spelled]
+    kept = [word for word, was in zip(said, spelled, strict=True) if word or not was]
+    shown = " ".join(map(_word, kept))
+    return shown if shown.strip() else " ".join(map(_word, spelled))
 
 
-def _word(word: str) -> str:
-    letters = (_spelled(letter) for letter in word)
+def _is_name(spelled: str) -> bool:
+    """Return whether a letter is spelled as emoji are: the name between colons."""
+    return len(spelled) > 1 and spelled[0] == spelled[-1] == ":"
+
+
+def _word(letters: Sequence[str]) -> str:
     shown = "".join(one if one.isprintable() or one == "\xa0" else " " for one in letters)
-    if len(shown) <= max(len(word), LONGEST):
+    if len(shown) <= max(len(letters), LONGEST):
         return shown
     return " ".join(shown[place : place + PIECE] for place in range(0, len(shown), PIECE))
 

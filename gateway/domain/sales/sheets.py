@@ -20,6 +20,7 @@ from gateway.records.access import Actor
 from gateway.records.record import Record
 from gateway.records.resource import Resource
 from gateway.records.values import cnpj
+from gateway.records.values.masks import masked
 from gateway.texts import Texts
 from outbox.database.transaction import Row, Tx
 
@@ -206,7 +207,8 @@ def _sender_lines(source: Source) -> Sequence[str]:
     legal = values["legal_name"] if values["trade_name"] else None
     lines = [
         legal, f"CNPJ {cnpj.masked(number)}" if number else None,
-        *(values["address"] or "").splitlines(), values["phone"], str(source.user["email"]),
+        *(values["address"] or "").splitlines(), masked("phone", values["phone"]),
+        str(source.user["email"]),
     ]  # fmt: skip
     return [line for line in lines if line and line.strip()]
 
@@ -217,7 +219,7 @@ def _customer_lines(source: Source) -> Sequence[str]:
         number = source.company["cnpj"]
         lines += [source.company["name"], f"CNPJ {cnpj.masked(number)}" if number else None]
     if source.contact is not None:
-        lines += [source.contact[column] for column in ("name", "email", "phone")]
+        lines += [masked(column, source.contact[column]) for column in ("name", "email", "phone")]
     return [line for line in lines if line]
 
 

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import Protocol
 from urllib.parse import urlencode, urlsplit
 
-from gateway.domain.accounts.api_keys import digest_of
 from gateway.domain.webhooks import connecting
 from gateway.domain.webhooks.connecting import Proof, Wish
 from gateway.records.errors import Refusal
+from outbox.ids import digest_of
 from outbox.sending.addresses import Rules
 
 FIELDS = (

@@ -15,14 +15,13 @@ from dataclasses import dataclass
 
 from msgspec import json
 
-from gateway.domain.accounts.api_keys import digest_of
 from gateway.domain.webhooks import settings, webhooks
 from gateway.records import audit
 from gateway.records.access import Actor
 from outbox.database.expiry import Expiry
 from outbox.database.transaction import Row, Tx
 from outbox.durations import DAY, MINUTE
-from outbox.ids import Ids
+from outbox.ids import Ids, digest_of
 from outbox.queue.upkeep import parking
 from outbox.sending.addresses import Rules
 from outbox.webhooks import Draft, belong_to_app

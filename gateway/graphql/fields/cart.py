@@ -1,15 +1,11 @@
 """Resolves the cart of a visitor."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from msgspec.structs import replace as replaced
-
-from gateway.domain.storefront.carts import changes, rows
+from gateway.domain.storefront.carts import changes
 from gateway.domain.storefront.carts.contents import Contents, Item, Warn, current
-from gateway.domain.storefront.carts.rows import Cart
 from gateway.domain.storefront.stores import shipping
 from gateway.domain.storefront.stores.shipping import Option
 from gateway.domain.storefront.visitors.shopper import Shopper
@@ -19,7 +15,6 @@ from gateway.graphql.request_context import Args, FieldResolver, RequestContext,
 from gateway.graphql.store_language import say_of
 from gateway.records.errors import Fault, Refusal
 from gateway.server.http.rate_limits import LIMITS
-from outbox.errors import DatabaseUnavailable
 
 LIMITS_QUANTITIES = "2026-11-01"
 """From this date on, a quantity above the stock is limited with a warning, not refused."""
@@ -30,9 +25,9 @@ async def shopping_cart(visit: RequestContext, args: Args) -> dict[str, Any]:
     contents = await visit.read(current, visitor)
     cart = contents.cart
     if visitor.customer_id is None and cart.id is not None and cart.stale(visit.now):
-        cart = replaced(cart, touched_at=await visit.write(rows.touch, cart.id))
+        visit.storefront.looks.used(visitor, cart)
         _keep(visit, visitor)
-    return _showing(visit, visitor, contents, cart)
+    return _showing(visit, visitor, contents)
 
 
 async def add(visit: RequestContext, sent: Args) -> dict[str, Any]:
@@ -107,7 +102,7 @@ async def _change(
     if visitor.customer_id is None:
         # The cookie lasts as long as the cart does.
         _keep(visit, visitor)
-    cart = _showing(visit, visitor, changed, changed.cart)
+    cart = _showing(visit, visitor, changed)
     return {"shoppingCart": cart, "warnings": cart["warnings"]}
 
 
@@ -138,34 +133,23 @@ def _named(text: str) -> dict[str, str]:
     return {names[kind]: record_id}
 
 
-def _showing(
-    visit: RequestContext, visitor: Shopper, contents: Contents, cart: Cart
-) -> dict[str, Any]:
-    """Return a cart in the form of the schema; `cart` is its row as it is stored now.
+def _showing(visit: RequestContext, visitor: Shopper, contents: Contents) -> dict[str, Any]:
+    """Return a cart in the form of the schema.
 
-    When its total is not the one that the visitor saw last, a response with the total stores it.
-    The total is shown by `total`, or by the three amounts that it consists of.
+    When its total is not the one that the visitor saw last, a response with the total is noted. The
+    total is shown by `total`, or by the three amounts that it consists of.
     """
-    shown = shown_cart(contents, visitor)
+    shown, cart = shown_cart(contents, visitor), contents.cart
     if cart.id is None or contents.total == cart.shown_total:
         return shown
     selected: set[str] = set()
-    stored = False
 
     def amount(name: str, value: int | None) -> Callable[..., Any]:
-        async def store() -> int | None:
-            # Where it cannot be stored, the checkout shows the total once more.
-            with suppress(DatabaseUnavailable):
-                await visit.write(rows.show, cart, contents.total)
-            return value
-
         def resolve(_: Any) -> Any:
-            nonlocal stored
             selected.add(name)
-            if stored or ("total" not in selected and not selected.issuperset(_PARTS)):
-                return value
-            stored = True
-            return store()
+            if "total" in selected or selected.issuperset(_PARTS):
+                visit.storefront.looks.showed(visitor, cart, contents.total)
+            return value
 
         return resolve
 

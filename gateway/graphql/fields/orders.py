@@ -1,57 +1,33 @@
 """Resolves the checkout and orders."""
 
-from base64 import urlsafe_b64encode
 from collections.abc import Awaitable, Mapping
 from typing import Any
 
 from msgspec import json
 
 from gateway.domain.sales import document_lines, pix
-from gateway.domain.storefront.checkouts import form
-from gateway.domain.storefront.checkouts.checkout import Ordered, Refused, checkout, repeated
-from gateway.domain.storefront.checkouts.repeats import Tokens
+from gateway.domain.storefront.checkouts.checkout import Refused
 from gateway.domain.storefront.orders import own_orders
 from gateway.domain.storefront.payments import card_pages, payment_secrets
 from gateway.graphql import connections
 from gateway.graphql.fields.cart import percent, shown_cart, visitor_of, warning
 from gateway.graphql.ids import global_id
 from gateway.graphql.request_context import Args, FieldResolver, RequestContext, Resolver
-from gateway.records.errors import Refusal
 from gateway.records.record import Record
 from gateway.records.values import dates
-from gateway.server.app_keys import CONFIG, KEYRING
+from gateway.server.app_keys import KEYRING
 
 
 async def check_out(visit: RequestContext, sent: Args) -> dict[str, Any]:
     """Order the cart of the visitor, who has a new one from then on."""
     visitor = await visitor_of(visit, sent["hostname"])
-    app = visit.request.app
-    days = app[CONFIG].storefront.order_days
-    new = Tokens(_access(visit), visit.cart_token(visitor.store))
-    checked, limits = form.read(sent), visit.storefront
-    done: Ordered | Refused | None
-    try:
-        with limits.checkouts.count(visit.address, checked.buyer["email"]) as counted:
-            done = await visit.write(
-                checkout, visitor, checked, new, app[KEYRING], days, limits.unpaid
-            )
-            if isinstance(done, Refused):
-                done.refusal.facts["shopping_cart"] = shown_cart(done.cart, visitor)
-                raise done.refusal
-            if done.tokens is not new:
-                # A repeat made no order.
-                counted.undo()
-    except Refusal as refusal:
-        # So no budget holds it up.
-        if refusal.code != "rate_limited" or checked.key is None:
-            raise
-        done = await visit.read(repeated, visitor, checked, app[KEYRING])
-        if done is None:
-            raise
-    if visitor.customer_id is None or done.tokens is new:
-        token = done.tokens.cart
-        if token is not None and token != visitor.cart_token:
-            visit.cookies.set_cart(token, visitor.store["cookie_same_site"])
+    await visit.begin_write()
+    done = await visit.storefront.checkouts.order(visitor, visit.address, sent)
+    if isinstance(done, Refused):
+        done.refusal.facts["shopping_cart"] = shown_cart(done.cart, visitor)
+        raise done.refusal
+    if done.cart_token is not None:
+        visit.cookies.set_cart(done.cart_token, visitor.store["cookie_same_site"])
     order = shown(visitor.store, done.order)
     return {
         "order": {**order, "accessToken": done.tokens.access},
@@ -96,6 +72,7 @@ def shown(store: Record, order: Record) -> dict[str, Any]:
         None if order[column] is None else json.decode(order[column])
         for column in ("coupon", "shipping_option", "address")
     )
+    is_by_card = order["payment_method"] == "card"
     if coupon is not None:
         coupon["discountPercentage"] = percent(coupon.get("discountPercentage"))
     return {
@@ -122,7 +99,7 @@ def shown(store: Record, order: Record) -> dict[str, Any]:
         "address": address,
         "notes": order["notes"],
         "payment": _payment(store, order),
-        "checkoutUrl": (store, order) if card_pages.has_page(store, order) else None,
+        "checkoutUrl": (store, order) if is_by_card and card_pages.has_page(store, order) else None,
         "createdAt": dates.show(order["created_at"]),
         "expiresAt": dates.show(order["expires_at"]),
         "paidAt": _time(order["paid_at"]),
@@ -156,10 +133,6 @@ async def _page(visit: RequestContext, store: Record, order: Record) -> str | No
 
 def _time(time: int | None) -> str | None:
     return None if time is None else dates.show(time)
-
-
-def _access(visit: RequestContext) -> str:
-    return urlsafe_b64encode(visit.token(32)).rstrip(b"=").decode()
 
 
 QUERIES: Mapping[str, Resolver] = {"order": order, "orders": orders}

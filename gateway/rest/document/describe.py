@@ -23,8 +23,8 @@ from outbox.ids import ID_LENGTH
 Described = Callable[[Handler], Operation]
 
 IF_MATCH = Parameter(
-    "If-Match", {"type": "string"}, "Apply the change only if the record still has this ETag.",
-    '"1"', "header",
+    "If-Match", {"type": "string"},
+    'Apply the change only if the record still has this ETag, such as `"1"`.', None, "header",
 )  # fmt: skip
 IF_NONE_MATCH = Parameter(
     "If-None-Match", {"type": "string"}, "Return 304 if the record still has this ETag.",
@@ -38,8 +38,9 @@ PREFER = Parameter(
 IDEMPOTENCY_KEY = Parameter(
     "Idempotency-Key",
     {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]([ -~]*[!-~])?$"},
-    "Makes repeats safe for 24 hours: a repeated request gets the response of the first one.",
-    "6b7f0c1e-order-1042", "header",
+    "Makes repeats safe for 24 hours: a repeated request gets the response of the first one. A new "
+    "request needs a new key, such as `6b7f0c1e-order-1042`.",
+    None, "header",
 )  # fmt: skip
 PAGE = Parameter(
     "page", {"type": "integer", "minimum": 1, "default": 1},

@@ -156,7 +156,7 @@ def _parameter(parameter: Parameter) -> dict[str, Any]:
         "required": parameter.where == "path",
         "description": parameter.description,
         "schema": parameter.schema,
-        "example": parameter.example,
+        **({} if parameter.example is None else {"example": parameter.example}),
     }
 
 
@@ -164,7 +164,8 @@ def _response(
     method: str, response: Response, operation: Operation, components: Components
 ) -> dict[str, Any]:
     limited = LIMITED if operation.credential != "none" else ()
-    asked = ("X-Ignored-Parameters",) if method == "GET" else ()
+    queried = method == "GET" or any(p.where == "query" for p in operation.parameters)
+    asked = ("X-Ignored-Parameters",) if queried else ()
     strict = ("Preference-Applied",) if _may_be_strict(operation) else ()
     entry: dict[str, Any] = {
         "description": response.description,

@@ -43,6 +43,7 @@ class Parameter:
     schema: Schema
     description: str
     example: Any
+    """None where a fixed value could not work twice."""
     where: Literal["query", "path", "header"] = "query"
     allowed: Sequence[str] = ()
     """The texts of a schema that is a reference to a closed list."""

@@ -5,9 +5,11 @@ It builds an example of a record like a real one: check, compute, view.
 It is one module because each shape is made of the schema and the example of a record.
 """
 
+import csv
 import hashlib
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from io import StringIO
 from typing import Any
 
 import msgspec
@@ -16,7 +18,7 @@ from msgspec import Struct
 from gateway.records.draft import check
 from gateway.records.record import record_of
 from gateway.records.resource import SYSTEM_COLUMNS, Field, Form, Remove, Resource
-from gateway.records.values import dates
+from gateway.records.values import csv_cells, dates
 from gateway.records.values.format import of_json
 from gateway.records.values.schemas import ID, INSTANT, Schema, or_null
 from gateway.rest.document.operations import Shape
@@ -233,6 +235,18 @@ def deleted(resource: Resource) -> Shape:
         "required": ["message", "id"],
     }
     return Shape(schema, example, "Deleted")
+
+
+def csv_file(resource: Resource) -> str:
+    """Return a short file: what a new record needs, and one or two columns beside it."""
+    told = [f for f in resource.creatable.values() if f.example is not None]
+    needed = [f for f in told if f.required or f.name == "items"]
+    plain = (f for f in told if isinstance(f.example, str | int | float) and not f.reference)
+    chosen = needed + [f for f in plain if f not in needed][:2]
+    line = [f.example if isinstance(f.example, str) else csv_cells.write(f.example) for f in chosen]
+    text = StringIO()
+    csv.writer(text).writerows(([f.name for f in chosen], line))
+    return text.getvalue()
 
 
 def struct(example: Struct) -> Shape:

@@ -334,7 +334,7 @@ def _from_file(path: Path, faults: list[str]) -> dict[str, tuple[Any, str]]:
     entries = {}
     for section, table in document.items():
         if section not in SECTIONS or not isinstance(table, dict):
-            faults.append(fault_texts.unknown_section(section, section, path.name, SECTIONS))
+            faults.append(_unknown(section if isinstance(table, dict) else "", section, path.name))
             continue
         for key, value in table.items():
             if key in get_type_hints(SECTIONS[section]):

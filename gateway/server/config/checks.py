@@ -174,6 +174,8 @@ def together(sections: Mapping[str, Any]) -> list[str]:
     mail = sections["mail"]
     if mail.host and not mail.from_address:
         faults.append("mail.from_address: must be set when mail.host is set")
+    if "/" in mail.host or mail.host.count(":") == 1:
+        faults.append(f"mail.host: {mail.host!r} must be a host only; the port is mail.port")
     images = sections["images"]
     if images.s3_endpoint:
         faults += [

@@ -17,9 +17,16 @@ def wrong_value(hint: Any, value: Any, *, secret: bool) -> str:
 
 
 def unknown_key(section: str, key: str, source: str, keys: Mapping[str, Iterable[str]]) -> str:
-    """Return the fault of a key that is not in `keys`, a list for each section."""
+    """Return the fault of a key that is not in `keys`, a list for each section.
+
+    A key above all sections has an empty one.
+    """
+    if not section:
+        places = [f"[{other}]" for other, its in keys.items() if key in its]
+        hint = f"; did you mean {' or '.join(places)}?" if places else ""
+        return f"{key}: belongs below the line of a section (from {source}){hint}"
     if section not in keys:
-        return unknown_section(f"{section}.{key}", section, source, keys)
+        return unknown_section(key if key == section else f"{section}.{key}", section, source, keys)
     fault = f"{section}.{key}: unknown key (from {source})"
     names = list(keys[section])
     meant = [f"{section}.{name}" for name in difflib.get_close_matches(key, names, n=1)] or [

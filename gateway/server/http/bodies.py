@@ -4,16 +4,15 @@ A client cannot choose a character set: text is UTF-8. Only a known caller may c
 gzip or deflate; the limit applies to the result while it is decompressed.
 """
 
-import asyncio
 import zlib
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from functools import lru_cache
 
 from aiohttp import web
 
 from gateway.records.errors import Refusal, rate_limited
-from gateway.server.app_keys import CALLER, CONFIG
+from gateway.server.app_keys import CALLER
 from gateway.server.http.inbound import Connection
 
 ANONYMOUS_BYTES = 65_536
@@ -32,7 +31,7 @@ async def read(request: web.Request) -> bytes:
     """
     if CALLER not in request:
         return await plain(request)
-    most = request.app[CONFIG].limits.body_bytes
+    most = request.client_max_size
     coding = _coding(request)
     if coding not in ("", "gzip", "deflate"):
         raise _unknown_coding("Send the body uncompressed or with gzip or deflate.", CODINGS)
@@ -47,7 +46,7 @@ async def plain(request: web.Request) -> bytes:
     """
     if _coding(request):
         raise _unknown_coding("Send the body uncompressed.")
-    return await _read(request, min(ANONYMOUS_BYTES, request.app[CONFIG].limits.body_bytes))
+    return await _read(request, min(ANONYMOUS_BYTES, request.client_max_size))
 
 
 async def whole(request: web.Request) -> bytes:
@@ -57,14 +56,26 @@ async def whole(request: web.Request) -> bytes:
     """
     if _coding(request):
         raise _unknown_coding("Send the body uncompressed.")
-    return await _read(request, request.app[CONFIG].limits.body_bytes)
+    return await _read(request, request.client_max_size)
 
 
-async def pieces(request: web.Request, most: int) -> AsyncIterator[bytes]:
+def pieces(request: web.Request, most: int) -> AsyncIterator[bytes]:
     """Yield an uncompressed body piece by piece; a consumed piece no longer counts as waiting.
 
     Raise payload_too_large, unsupported_media_type, or rate_limited beyond UPLOADS.
     """
+    upload = request[UPLOAD] = _pieces(request, most)
+    return upload
+
+
+async def close(request: web.Request) -> None:
+    """End the upload of a refused request, of which nobody reads the rest."""
+    upload = request.get(UPLOAD)
+    if upload is not None:
+        await upload.aclose()
+
+
+async def _pieces(request: web.Request, most: int) -> AsyncGenerator[bytes, None]:
     if _coding(request):
         raise _unknown_coding("Send the file uncompressed, without Content-Encoding.", "identity")
     length = request.content_length
@@ -158,6 +169,6 @@ def _unknown_coding(text: str, known: str = "") -> Refusal:
     return Refusal("unsupported_media_type", text, facts=facts)
 
 
+UPLOAD = web.RequestKey("UPLOAD", AsyncGenerator[bytes, None])
 UPLOADING: web.AppKey[Counter[str]] = web.AppKey("UPLOADING")
 """The open uploads of each account or address."""
-READING = web.AppKey("READING", asyncio.Lock)

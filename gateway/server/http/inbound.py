@@ -21,7 +21,7 @@ from aiohttp.web_protocol import RequestHandler, RequestPayloadError
 from gateway.domain.accounts.networks import share_of
 from gateway.server.app_keys import CALLER
 from gateway.server.config import Limits
-from gateway.server.http import one_write
+from gateway.server.http import answers
 from gateway.server.http.admission import Admission, Budget
 from gateway.server.http.proxies import CLIENT
 from gateway.server.http.transfer import LONGEST_SECONDS, Transfer
@@ -41,6 +41,18 @@ SLICE_BYTES = 16_384
 DROPPED_BYTES = 1_048_576
 """Bytes of a body that are read and dropped after an early response, so that it arrives."""
 UNSENT_BYTES = 131_072
+
+
+CODE = "validation_error"
+MESSAGES = {
+    400: "The request is not valid HTTP.",
+    431: "The headers are too large or too many.",
+    501: "The Transfer-Encoding must be chunked; or send the body with Content-Length.",
+}
+"""What the body says of a request that the parser refuses."""
+
+
+TOO_LONG = "The address is too long; send a shorter query, or several requests."
 
 
 def status_of(fault: BaseException | None, message: str) -> int:
@@ -135,7 +147,7 @@ class Connection(RequestHandler):
             resp.force_close()
         try:
             # After a refused upgrade aiohttp parses again what came with it.
-            if self._upgraded or not await one_write.send(request, resp):
+            if self._upgraded or not await answers.send(request, resp):
                 return await super().finish_response(request, resp, start_time)
             request._finish()
             return resp, False
@@ -342,7 +354,10 @@ class Connection(RequestHandler):
         exc: BaseException | None = None,
         message: str | None = None,
     ) -> web.StreamResponse:
-        """Return a bare status for a parser error or a fault outside the middleware."""
+        """Return the response to a parser error or to a fault outside the middleware.
+
+        The path may be unknown, so that all doors have the same body.
+        """
         if request.writer.output_size:
             raise ConnectionError("a response has already begun")
         status = status_of(exc, message or "") if status == 400 else status
@@ -352,6 +367,11 @@ class Connection(RequestHandler):
             # Disconnecting clients are normal and have their own log line.
             logger().error("request_failed", error_kind=type(exc).__name__, exc_info=exc)
         headers = {"Server": "Carteiro", "X-Content-Type-Options": "nosniff"}
-        response = web.Response(status=status, headers=headers)
+        said = MESSAGES.get(status, "Internal server error.")
+        if status == 400 and isinstance(exc, LineTooLong):
+            said = TOO_LONG
+        # No log has such a request, so that an id would lead nowhere.
+        body = {"error": said, "code": CODE if status in MESSAGES else "internal_error"}
+        response = web.json_response(body | {"requestId": ""}, status=status, headers=headers)
         response.force_close()
         return response

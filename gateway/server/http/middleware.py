@@ -15,10 +15,11 @@ from aiohttp import web
 from aiohttp.web_protocol import RequestPayloadError
 from msgspec import Struct
 
+from gateway.domain.accounts.networks import share_of
 from gateway.records.errors import Refusal, of_database
 from gateway.server.app_keys import CALLER, REQUEST_ID
 from gateway.server.config import Config
-from gateway.server.http import cors
+from gateway.server.http import bodies, cors
 from gateway.server.http.answers import carried
 from gateway.server.http.proxies import CLIENT, Client, Proxies
 from gateway.server.http.rate_limits import LIMITS, RATE_LIMIT
@@ -29,6 +30,7 @@ from gateway.server.telemetry.metrics import Metrics
 from gateway.server.telemetry.spans import Served, Spans
 from gateway.server.telemetry.trace_context import Marks, Trace
 from outbox.clock import Clock
+from outbox.database.fair_limit import Crowded
 from outbox.database.transaction import Commits, RequestBudget, commits, patience
 from outbox.errors import DatabaseUnavailable
 from outbox.events import Cause, cause
@@ -159,16 +161,22 @@ class Frame:
         match = await self._app.router.resolve(request)
         match.add_app(self._app)
         request._match_info = match
-        if "Expect" in headers:
-            # 100, or it raises 417.
-            await match.expect_handler(request)
-            await request.writer.drain()
         marks = self._watch.marks
         request_id = headers.get("X-Request-Id")
         if request_id is None or WELL_FORMED.fullmatch(request_id) is None:
             request_id = marks.request_id()
         trace = marks.begin(headers.get("traceparent") if self._listens_to_traces else None)
-        client = self._proxies.client(request.remote or "", request.scheme, request.host, headers)
+        peer, scheme, host = request.remote or "", request.scheme, request.host
+        # Without a loop, because it runs for every request.
+        if (
+            "X-Forwarded-For" in headers
+            or "X-Forwarded-Proto" in headers
+            or "X-Forwarded-Host" in headers
+            or "Forwarded" in headers
+        ):
+            client = self._proxies.client(peer, scheme, host, headers)
+        else:
+            client = Client(peer, scheme, host, False)
         request[REQUEST_ID] = request_id
         request[CLIENT] = client
         surface = surface_of(path)
@@ -189,12 +197,17 @@ class Frame:
         """Return the response of the route, or that of its error."""
         request = exchange.request
         try:
+            if "Expect" in request.headers:
+                # 100, or it raises 417.
+                await exchange.match.expect_handler(request)
+                await request.writer.drain()
             coding = request.headers.get("Transfer-Encoding")
             if coding is not None and coding.strip().lower() != "chunked":
                 raise web.HTTPNotImplemented
             response = carried(request, await exchange.match.handler(request))
         except Exception as error:  # noqa: BLE001 - every error gets a response
             exchange.failure = error
+            await bodies.close(request)
             if isinstance(error, Refusal) and error.code == "rate_limited":
                 await slow_down(request)
             response = answer_to(error, request, exchange.surface, self._refuse)
@@ -263,9 +276,10 @@ class Frame:
 
 
 async def slow_down(request: web.Request) -> None:
-    """Let the refusal of a known caller wait that does not wait itself."""
+    """Let the refusal wait of an account or address that does not wait itself."""
     caller = request.get(CALLER)
-    if caller is not None and (seconds := request.app[LIMITS].refused(caller.owner_id)):
+    holder = share_of(request[CLIENT].address) if caller is None else caller.owner_id
+    if seconds := request.app[LIMITS].refused(holder):
         await asyncio.sleep(seconds)
 
 
@@ -296,6 +310,9 @@ def refusal_of(error: Exception) -> Refusal:
         return error
     if isinstance(error, DatabaseUnavailable):
         return of_database(error, commits.get(), ADVICE)
+    if isinstance(error, Crowded):
+        text = "Too many requests of this account are waiting; send fewer at once."
+        return Refusal("rate_limited", text, facts={"retry_after": error.seconds})
     if isinstance(error, RequestPayloadError):
         return Refusal("invalid_json", "The body is incomplete or malformed.")
     return Refusal("internal_error", "Internal server error; report it with the requestId.")

@@ -37,15 +37,7 @@ class Proxies:
         self._warned = False
 
     def client(self, peer: str, scheme: str, host: str, headers: MultiMapping[str]) -> Client:
-        """Return the client of a request from `peer`, with its `scheme` and `host`."""
-        # Written without a loop, because it runs for every request.
-        if not (
-            "X-Forwarded-For" in headers
-            or "X-Forwarded-Proto" in headers
-            or "X-Forwarded-Host" in headers
-            or "Forwarded" in headers
-        ):
-            return Client(peer, scheme, host, False)
+        """Return the client of a forwarded request from `peer`, with its `scheme` and `host`."""
         if not self._trusted.hold(peer):
             self._warn(peer)
             return Client(peer, scheme, host, True)

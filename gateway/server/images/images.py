@@ -69,7 +69,7 @@ class Images:
                 if len(data) > MOST_BYTES:
                     text = f"An image must not exceed {MOST_BYTES // 1024**2} MiB."
                     raise Refusal("payload_too_large", text)
-            picture = await self._encoder.encode(bytes(data))
+            picture = await self._encoder.encode(owner_id, bytes(data))
         name = await self._db.write(
             uploads.keep, owner_id, picture, self._base, self._limits.images_per_owner,
             self._limits.image_bytes_per_owner,

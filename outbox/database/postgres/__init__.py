@@ -104,7 +104,9 @@ class PostgresDatabase:
         self._home = home or self
         self._observer = Observer()
         self.meter: Meter = home.meter if home is not None else Meter(clock)
-        self._signals: Signals = home._signals if home is not None else Signals(server, clock)
+        self._signals: Signals = (
+            home._signals if home is not None else Signals(server, clock, self.meter)
+        )
         self._units = Units(server, clock, ids, limits, size, lambda: self.observer)
         self._group_units = Units(server, clock, ids, GROUP, CONNECTIONS, lambda: self.observer)
         self._turns: Turns = home._turns if home is not None else Turns()

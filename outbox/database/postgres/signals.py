@@ -2,6 +2,8 @@
 
 One connection listens and sends NOTIFY, after COMMIT: inside the transaction NOTIFY takes a lock of
 the whole cluster and halves the write rate. Polling makes up for a missed signal.
+
+It is one module because all signals share one connection.
 """
 
 from __future__ import annotations
@@ -15,8 +17,11 @@ from tenacity import AsyncRetrying, retry_if_exception_type, wait_exponential
 
 from outbox.clock import Clock, sleep_until_set
 from outbox.database import locks
+from outbox.database.pacing import Meter
+from outbox.database.postgres import job_signals
 from outbox.database.postgres.faults import LOST
 from outbox.database.postgres.hosts import CONNECT_SECONDS, Connection
+from outbox.database.postgres.job_signals import HeardJob
 from outbox.database.postgres.server import Server
 from outbox.database.sql import translate
 from outbox.database.transaction import Idle, Name, Tx, Unsubscribe, Wake
@@ -52,10 +57,10 @@ class Signals:
     """The signals of one process.
 
     Payloads: `work` (all nodes), `work NODE`, `changed ID ID …`, `here` (another node listens),
-    `owners` (an owner moves).
+    `owners` (an owner moves), and those of outbox.database.postgres.job_signals.
     """
 
-    def __init__(self, server: Server, clock: Clock) -> None:
+    def __init__(self, server: Server, clock: Clock, meter: Meter) -> None:
         self._server = server
         self._clock = clock
         self._listeners: list[_Listener] = []
@@ -78,6 +83,7 @@ class Signals:
         self._said = asyncio.Event()
         self._said.set()
         self._task: asyncio.Task[None] | None = None
+        self._job = HeardJob(meter, self._send)
 
     def listen(self, callback: Wake, node: Name | None, idle: Idle | None = None) -> Unsubscribe:
         """Call `callback` when there is work for the node that `node` returns (None: any node).
@@ -118,12 +124,12 @@ class Signals:
             return False
         self._announced = now
         self._turn += 1
-        self._payloads[f"work {others[self._turn % len(others)]}"] = None
-        self._send_soon()
+        self._send(f"work {others[self._turn % len(others)]}")
         return True
 
     async def close(self) -> None:
         """Send pending signals, if that is possible soon, and stop."""
+        self._job.forget()
         if self._task is None:
             return
         await sleep_until_set(self._said, LAST_WORD_SECONDS)
@@ -143,12 +149,10 @@ class Signals:
         if not self._live or self._pid is None:
             # No node to choose from, or no connection to send on.
             self._wake_here()
-            self._payloads["work"] = None
-            self._send_soon()
+            self._send("work")
         elif not here.keys() & set(self._live):
             self._turn += 1
-            self._payloads[f"work {self._live[self._turn % len(self._live)]}"] = None
-            self._send_soon()
+            self._send(f"work {self._live[self._turn % len(self._live)]}")
         elif self._idle() or not self.announce():
             self._wake_here()
 
@@ -166,6 +170,10 @@ class Signals:
     def _tell_changed(self, ids: Collection[str]) -> None:
         for callback in self._watchers:
             callback(ids)
+
+    def _send(self, payload: str) -> None:
+        self._payloads[payload] = None
+        self._send_soon()
 
     def _send_soon(self) -> None:
         self._something.set()
@@ -217,10 +225,10 @@ class Signals:
             self._looked = self._clock.monotonic()
             while (left := self._looked + NODES_SECONDS - self._clock.monotonic()) > 0:
                 if await sleep_until_set(self._something, left):
-                    await self._send(connection)
+                    await self._send_all(connection)
                     await asyncio.sleep(NOTIFY_SECONDS)
 
-    async def _send(self, connection: Connection) -> None:
+    async def _send_all(self, connection: Connection) -> None:
         self._something.clear()
         payloads, changed = list(self._payloads), list(self._changed)
         groups = [changed[n : n + NAMES] for n in range(0, len(changed), NAMES)]
@@ -256,8 +264,7 @@ class Signals:
         here = set(self._here())
         for node in sorted(here - self._named):
             await connection.fetchval(_HERE, node, timeout=CONNECT_SECONDS)
-            self._payloads["here"] = None
-            self._send_soon()
+            self._send("here")
         for node in sorted(self._named - here):
             await connection.fetchval(_NOT_HERE, node, timeout=CONNECT_SECONDS)
         self._named = here
@@ -280,6 +287,9 @@ class Signals:
         if kind == "owners":
             for follow in self._followers:
                 follow()
+            return
+        if kind in job_signals.KINDS:
+            self._job.heard(kind)
             return
         if kind == "here":
             self._looked = float("-inf")

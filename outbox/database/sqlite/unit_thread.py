@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeVar
 
 from outbox.database.claims import Claim
 from outbox.database.deferred import Deferred
-from outbox.database.sql import inserts, translate
+from outbox.database.sql import insert_text, inserts, translate
 from outbox.database.transaction import Row, is_brief
 from outbox.errors import DatabaseFault, DatabaseUnavailable, UnitError
 from outbox.ids import Ids
@@ -193,6 +193,11 @@ class Batch:
 def write(connection: sqlite3.Connection, rows: Deferred) -> None:
     """Write rows of `later`, many with each statement."""
     for insert, some in rows.drain():
+        if len(some) == 1:
+            # As most transactions have it of each table.
+            text = insert_text(insert.table, insert.columns, 1, insert.conflict)
+            connection.execute(translate(text, "sqlite"), some[0])
+            continue
         for text, values in inserts(insert.table, insert.columns, some, insert.conflict):
             connection.execute(translate(text, "sqlite"), values)
 

@@ -134,7 +134,8 @@ class Creations:
             locked = locked or busy
         if fewer:
             await self._close_holes()
-        await sequences.give(self._tx, self.numbers)
+        if self.numbers:
+            await sequences.give(self._tx, self.numbers)
         return locked
 
     async def _insert(self, columns: tuple[str, ...]) -> bool:

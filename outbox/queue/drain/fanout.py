@@ -146,7 +146,8 @@ async def fan_out(tx: Tx, capacity: Capacity, spent: int = 0) -> FannedOut:
     remainders = await current.new(numbered, allowance)
     rest = Budget(reserved + max(allowance.left, 0))
     ended = await current.old(turns, rest, remainders) if turns else []
-    await fanout_remainders.save(tx, remainders, ended, creations.due)
+    if remainders or ended:
+        await fanout_remainders.save(tx, remainders, ended, creations.due)
     locked = await creations.write()
     await attempt_counts.count_fan_out(tx, events, creations.dead, current.filters.by_webhook())
     return FannedOut(

@@ -13,7 +13,7 @@ from outbox.queue.state import attempt_counts, chain, circuits, deleted_webhooks
 from outbox.queue.state.chain import Head
 from outbox.queue.state.circuits import Transition
 from outbox.queue.state.deliveries import Result
-from outbox.queue.state.head_deliveries import follow
+from outbox.queue.state.head_deliveries import promote
 from outbox.sending.outcome import Outcome
 from outbox.sending.permission import Permission
 from outbox.sending.request_targets import requested
@@ -116,7 +116,8 @@ async def settle(tx: Tx, batch: Sequence[Result]) -> Settlement:
     ]  # fmt: skip
     rows = await tx.all(SETTLE, items(ends)) if ends else []
     chains: dict[str, str | None] = {row["id"]: row["chain"] for row in rows}
-    await follow(tx, rows)
+    if over := [row["id"] for row in rows if row["over"]]:
+        await promote(tx, over)
     if fenced := [(end[0], end[1]) for end in ends if end[0] not in chains]:
         await uncount(tx, fenced)
     settled = [s for s in batch if s.delivery.id in chains]

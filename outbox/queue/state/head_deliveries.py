@@ -8,10 +8,10 @@ Replays and test events stand outside the lines.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from outbox.database.sql import IDS, items
-from outbox.database.transaction import Row, Tx
+from outbox.database.transaction import Tx
 
 # One text for all searches for a head: both engines use the partial index only for this text.
 HEAD = """(
@@ -49,9 +49,3 @@ async def promote(tx: Tx, delivery_ids: Iterable[str]) -> list[str]:
     if not ids:
         return []
     return [row["webhook_id"] for row in await tx.all(PROMOTE, items(ids))]
-
-
-async def follow(tx: Tx, settled: Sequence[Row]) -> None:
-    """Promote the followers of settled heads; `over` of a row is whether its head has ended."""
-    if over := [row["id"] for row in settled if row["over"]]:
-        await promote(tx, over)

@@ -19,6 +19,7 @@ Code = Literal[
     "ok", "accepted", "refused", "gone", "redirect", "limited", "overloaded", "crashed", "late",
     "closed", "broken", "unreachable", "not_sent", "out_of_time", "slow", "endless", "told",
     "key_text", "key_without_prefix", "key_empty", "body_alone", "hexadecimal", "github_key",
+    "reserialized",
 ]  # fmt: skip
 RANKS: Sequence[Verdict] = ("passed", "unjudged", "warning", "failed")
 """From the best to the worst; the worst response to a check is the one that is reported."""

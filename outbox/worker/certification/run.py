@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import hmac
+import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -207,3 +208,13 @@ def _misread(kit: Kit) -> Iterator[tuple[Code, Post]]:
     yield "hexadecimal", post.having(webhook_signature=f"v1,{digest.hex()}")
     alone = base64.b64encode(hmac.digest(key_of(kit.secret), post.body, "sha256")).decode()
     yield "body_alone", post.having(webhook_signature=f"v1,{alone}")
+    for body in _reserialized(post.body):
+        mac = kit.mac(body, post.value("webhook-timestamp"), post.event_id)
+        yield "reserialized", post.having(webhook_signature=f"v1,{mac}")
+
+
+def _reserialized(body: bytes) -> Iterator[bytes]:
+    """Yield a body as Python and PHP write it by default, when they have parsed it."""
+    parsed = json.loads(body)
+    yield json.dumps(parsed).encode()
+    yield json.dumps(parsed, separators=(",", ":")).replace("/", "\\/").encode()

@@ -169,6 +169,10 @@ async def test_people_read_a_line_a_check_and_the_counts() -> None:
     assert lines[0].startswith("ok      Test event, correctly signed")
     assert lines[-2].startswith("The receiver passes. 42 passed, 0 with a warning, 0 failed")
     assert "The receiver must now have stored each of" in lines[-1]
+    async with receiver(answer=FAULTY["has another secret"](SECRET).handle) as there:
+        lines, _ = await run(there.url, json=False)
+    assert [line[:7] for line in lines[:2]] == ["FAILED ", "ok     "]
+    assert lines[2].startswith(f"{len(NAMES) - 2} further checks were not tried")
 
 
 def test_no_verdict_and_wrong_use_exit_with_2(tmp_path: Path) -> None:

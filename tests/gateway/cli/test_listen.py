@@ -175,6 +175,7 @@ async def test_a_key_or_a_place_that_the_server_refuses_ends_it(
     assert "is not the id of an event" in await Listening(site.url, key, after="x").refusal()
     assert "--secret must be" in await Listening(site.url, key, secret="abc").refusal()
     assert "is not a URL" in await Listening(site.url, key, forward="localhost").refusal()
+    assert "--server x: it is not a URL" in await Listening("x", key).refusal()
     assert "ftp" in await Listening(site.url, key, forward="ftp://localhost:1/").refusal()
     async with receiver() as other:
         assert "is no page of events" in await Listening(other.url, key).refusal()

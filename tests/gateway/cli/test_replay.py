@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import structlog
 
 from gateway.cli import replay as command
 from gateway.cli.replay import NotAll
@@ -33,7 +32,9 @@ from outbox.queue.upkeep import parking
 from outbox.worker.recovering import Recovering
 from tests.outbox.queue.replays.test_replay import ROOM
 from tests.support.drain import OWNER, add_webhook, make, ring, rows
+from tests.support.log_lines import only_warnings
 from tests.support.process import environment
+from tests.support.tables import in_turn
 from tests.support.waiting import until
 
 HOUR = 3_600_000_000
@@ -112,7 +113,7 @@ class Past:
 async def past(db: Database, db_url: str) -> AsyncIterator[Past]:
     webhook_id, _ = await add_webhook(db, ring(), "http://127.0.0.1:9/")
     yield Past(db, db_url, webhook_id)
-    structlog.reset_defaults()
+    only_warnings()
 
 
 async def test_two_runs_at_once_replay_each_delivery_once(past: Past) -> None:
@@ -217,7 +218,7 @@ async def test_what_is_still_tried_is_counted_because_it_is_not_replayed(
     assert len(await past.replay(since="1d", until="1min")) == 1
 
 
-@pytest.mark.parametrize(
+@in_turn(
     ("given", "says"),
     [
         ({"webhook": "0" * 24, "since": "1h"}, "there is no webhook"),

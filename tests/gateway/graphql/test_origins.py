@@ -8,6 +8,7 @@ from gateway.server.config import Config, Limits, Server
 from outbox.database.transaction import Database
 from tests.support.rest import Reply
 from tests.support.shop import Shop, open_shop, opened
+from tests.support.tables import in_turn
 
 PAGE = "https://pages.example"
 BODY = {"query": 'query Q { store(hostname: "shop.example") { name } }'}
@@ -31,7 +32,7 @@ async def allow(shop: Shop, *origins: str) -> None:
     assert changed.status == 200, changed.body
 
 
-@pytest.mark.parametrize(
+@in_turn(
     "origin",
     [
         "", "https://evil.example", "null", "https://pages.example.evil.example", "http://pages.example",

@@ -6,10 +6,8 @@ from pathlib import Path
 import pytest
 
 from gateway.server.config import Config, Egress
-from outbox import database
 from outbox.database.transaction import Database
-from outbox.ids import Ids
-from tests.support.databases import SqliteFiles
+from tests.support.databases import SqliteFiles, open_fresh
 from tests.support.rest import UNLIMITED, Person, RestApi
 from tests.support.site import Still, serving
 
@@ -20,7 +18,7 @@ CONFIG = Config(limits=UNLIMITED.limits, egress=Egress(allow_http=True, allow=("
 async def file(tmp_path: Path, sqlite_files: SqliteFiles) -> AsyncIterator[Database]:
     """An open database."""
     url = await sqlite_files.fresh(tmp_path)
-    db = await database.open(url, clock=Still(), ids=Ids(), serving=True)
+    db = await open_fresh(url, Still())
     yield db
     await db.close()
 

@@ -28,6 +28,7 @@ from tests.gateway.rest.test_scans import occupied, waiting
 from tests.support.mcp import ABOUT, PATH, call, headers, message, post
 from tests.support.rest import UNLIMITED, Person, RestApi
 from tests.support.site import serving
+from tests.support.tables import in_turn
 
 CALL = message("tools/call", name="search", arguments={"query": "ana"})
 ABSENT = "(absent)"
@@ -110,7 +111,7 @@ BAD: Mapping[str, tuple[Any, dict[str, str], int, int]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", BAD)
+@in_turn("name", BAD)
 async def test_a_bad_message_is_an_error_of_the_protocol(ana: Person, name: str) -> None:
     sent, given, status, code = BAD[name]
     if isinstance(sent, bytes):
@@ -168,7 +169,7 @@ async def test_without_a_key_it_says_how_to_make_one(api: RestApi) -> None:
         assert large.status == 401
 
 
-@pytest.mark.parametrize("method", ["GET", "DELETE", "PUT", "HEAD"])
+@in_turn("method", ["GET", "DELETE", "PUT", "HEAD"])
 async def test_there_are_neither_streams_nor_sessions(ana: Person, method: str) -> None:
     reply = await ana.call(method, PATH)
     assert (reply.status, reply.headers["Allow"]) == (405, "POST")

@@ -26,6 +26,7 @@ from tests.support.document import faults
 from tests.support.drain import add_webhook
 from tests.support.mcp import ABOUT, Result, call, post
 from tests.support.rest import Person, RestApi
+from tests.support.tables import in_turn
 
 MOST_TOKENS = 6_000
 BYTES_A_TOKEN = 3
@@ -269,13 +270,18 @@ BAD_ARGUMENTS: Mapping[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", BAD_ARGUMENTS)
+@pytest.fixture
+async def town(api: RestApi, ana: Person) -> Town:
+    return await town_of(api, ana)
+
+
+@in_turn("name", BAD_ARGUMENTS)
 async def test_an_error_names_field_allowed_values_and_the_nearest(
-    api: RestApi, ana: Person, name: str
+    town: Town, ana: Person, name: str
 ) -> None:
     tool, given, expected = BAD_ARGUMENTS[name]
     if str(given.get("id", "")).startswith("$"):
-        given = given | {"id": (await town_of(api, ana)).ids[given["id"][1:]]}
+        given = given | {"id": town.ids[given["id"][1:]]}
     result = await call(ana, tool, **given)
     assert result.code == "validation_error", result
     details = [one for one in result.error["details"] if one["field"] == expected["field"]]

@@ -25,6 +25,7 @@ from outbox.database.transaction import Database, Tx
 from tests.support import records
 from tests.support.crm_rows import add_contacts
 from tests.support.records import asked
+from tests.support.tables import in_turn
 
 ANA = Actor("a" * 24, "api_key")
 
@@ -96,7 +97,18 @@ async def test_a_cursor_is_stable_under_concurrent_writes(db: Database) -> None:
     assert sorted(seen) == [f"c{i}" for i in range(10)]
 
 
-@pytest.mark.parametrize(
+@pytest.fixture
+async def searched(db: Database) -> Database:
+    await named(
+        db, "José Álvares", "100% natural", "under_score", "back\\slash", "D'Ávila", "Straße 1"
+    )
+    await create(
+        db, {"name": "Maria", "email": "maria@example.com", "notes": "zzz", "phone": "98888"}
+    )
+    return db
+
+
+@in_turn(
     ("term", "expected"),
     [
         ("jose", ["José Álvares"]),
@@ -120,15 +132,9 @@ async def test_a_cursor_is_stable_under_concurrent_writes(db: Database) -> None:
     ],
 )
 async def test_search_is_words_of_name_or_email(
-    db: Database, term: str, expected: list[str]
+    searched: Database, term: str, expected: list[str]
 ) -> None:
-    await named(
-        db, "José Álvares", "100% natural", "under_score", "back\\slash", "D'Ávila", "Straße 1"
-    )
-    await create(
-        db, {"name": "Maria", "email": "maria@example.com", "notes": "zzz", "phone": "98888"}
-    )
-    result = await listed(db, search=term)
+    result = await listed(searched, search=term)
     assert names(result) == expected
     assert result.total == len(expected)
 
@@ -268,6 +274,30 @@ async def test_a_page_by_cursor_reads_its_part_of_an_index(db: Database) -> None
             assert not any("TEMP B-TREE" in step for step in steps), (resource.table, name)
             [search] = [step for step in steps if f"SEARCH {resource.table} USING" in step]
             assert search.endswith(("<?)", ">?)", "(?,?))")), search
+
+
+@pytest.mark.parametrize("db_url", ["sqlite"], indirect=True)
+async def test_what_names_a_record_is_read_in_its_order(db: Database) -> None:
+    """Without a look at all records of the owner, in a list and in the page of that record."""
+    # A store has few categories and e-books.
+    large = [one for one in RESOURCES if one.plural not in ("categories", "ebooks")]
+    for resource in large:
+        for one in (one for one in resource.filters if one.kind == "id"):
+            few = Query()
+            few.few(resource, one, "f" * 24, 5)
+            for wanted in (Query(filters={one.name: "f" * 24}), few):
+                where, values = query.conditions(resource, wanted, 0, "UTC")
+                sql = statements.page(
+                    resource, where, query.order_of(resource, wanted),
+                    size=len(values) + 2, offset=len(values) + 3, late=False,
+                )  # fmt: skip
+                plan = await db.read(
+                    lambda tx, sql, args: tx.all(f"explain query plan {sql}", *args),
+                    sql, ["o", *values, 21, 0],
+                )  # fmt: skip
+                steps = [str(row["detail"]) for row in plan]
+                own = [step for step in steps if step.endswith("(owner_id=?)")]
+                assert not own, (resource.table, one.name)
 
 
 async def test_ids_are_looked_up_by_their_key(db: Database) -> None:

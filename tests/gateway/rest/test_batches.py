@@ -16,6 +16,7 @@ from tests.gateway.rest.test_resources import Town, town_of
 from tests.support.document import answer_faults
 from tests.support.rest import Person, RestApi
 from tests.support.site import serving
+from tests.support.tables import in_turn
 
 MADE = [entry.resource for entry in CATALOGUE if entry.create is not None]
 
@@ -25,7 +26,7 @@ async def town(api: RestApi, ana: Person) -> Town:
     return await town_of(api, ana)
 
 
-@pytest.mark.parametrize("resource", MADE, ids=[one.plural for one in MADE])
+@in_turn("resource", MADE)
 async def test_a_refused_item_leaves_the_others(town: Town, resource: Resource) -> None:
     ana, path = town.owner, f"/api/{resource.plural}"
     before, total = len(await town.events()), (await ana.get(path)).body["total"]
@@ -96,7 +97,7 @@ async def test_a_repeat_makes_only_what_is_missing(ana: Person) -> None:
     assert (await ana.get("/api/products")).body["total"] == 2
 
 
-@pytest.mark.parametrize(
+@in_turn(
     ("body", "faults"),
     [
         ({}, {"items": "wrong_size"}),

@@ -28,6 +28,7 @@ from tests.support.hostilities import ODD, says_and_closes
 from tests.support.receiver import hostile
 from tests.support.rest import UNLIMITED, Person, Reply, RestApi
 from tests.support.site import serving
+from tests.support.tables import in_turn
 from tests.support.waiting import until
 
 ROOM = Capacity("node", "claim", 0, 0, 0, {}, 0)
@@ -218,7 +219,7 @@ async def test_pages_return_each_delivery_once(api: RestApi, ana: Person) -> Non
         assert (len(seen), len({*seen})) == (60, 60)
 
 
-@pytest.mark.parametrize("after", ["x", "0" * 23, "g" * 24, "%00", "1-x", "-1", "1" * 30, "%ff"])
+@in_turn("after", ["x", "0" * 23, "g" * 24, "%00", "1-x", "-1", "1" * 30, "%ff"])
 async def test_an_invalid_place_is_refused(api: RestApi, ana: Person, after: str) -> None:
     for name in ("after", "cursor"):
         reply = await ana.get(f"/api/deliveries?{name}={after}")

@@ -16,6 +16,7 @@ from outbox.database.transaction import Row, Tx
 from tests.support.crm_rows import add_contacts
 from tests.support.rest import Person, RestApi
 from tests.support.stocked import stock
+from tests.support.tables import in_turn
 
 EMPTY = hashlib.sha256(b"").hexdigest()
 Copy = dict[str, int]
@@ -176,7 +177,7 @@ async def test_a_range_with_too_many_records_tells_where_to_go_on(
     assert counts == expected
 
 
-@pytest.mark.parametrize(
+@in_turn(
     ("query", "field"),
     [
         ("from=x", "from"), ("to=1", "to"), ("parts=0", "parts"), ("parts=1025", "parts"),

@@ -12,7 +12,8 @@ from gateway.records.access import Actor
 from gateway.records.errors import Refusal
 from gateway.records.idempotency import Once, Outcomes
 from gateway.rest.params import once_of
-from gateway.rest.stored_responses import Response, keep, restore
+from gateway.rest.record_json import Response
+from gateway.rest.stored_responses import keep, restore
 from outbox.database.migration_files import read_migrations
 from outbox.database.transaction import Database, Tx
 from tests.support.long_limits import served_limits

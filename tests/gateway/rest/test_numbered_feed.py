@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
-
 from outbox.database.transaction import Database, Tx
 from outbox.queue.drain.fanout import fan_out
 from outbox.queue.state.deliveries import Capacity
 from tests.support.drain import add_webhook, ring
 from tests.support.rest import Person, RestApi
+from tests.support.tables import in_turn
 
 ROOM = Capacity("node", "claim", 0, 0, 0, {}, 0)
 KEY = ring()
@@ -108,7 +107,7 @@ async def test_only_a_webhook_of_the_caller(api: RestApi, ana: Person, bia: Pers
     assert (await bia.get(f"/api/events?webhook={unknown}&sequence=1")).status == 404
 
 
-@pytest.mark.parametrize(
+@in_turn(
     ("query", "field"),
     [
         ("sequence=1", "webhook"), ("from=1", "webhook"), ("webhook=x&sequence=1", "webhook"),

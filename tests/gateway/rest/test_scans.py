@@ -70,13 +70,19 @@ async def test_a_client_that_asks_again_at_once_waits_for_its_refusals(
         waited.append(seconds)
 
     monkeypatch.setattr(middleware, "asyncio", SimpleNamespace(sleep=rest))
-    async with serving(still, Config(limits=Limits(read_per_second=1, burst=1))) as site:
+    few = Limits(read_per_second=1, burst=1, storefront_per_minute=1)
+    async with serving(still, Config(limits=few)) as site:
         api = RestApi(site)
         ana, bia = await api.person(), await api.person()
         answers = Counter([(await ana.get("/api/me")).status for _ in range(24)])
         assert (answers, waited) == ({200: 1, 429: 23}, [REST_SECONDS] * 3)
         assert [(await bia.get("/api/me")).status for _ in range(2)] == [200, 429]
         assert len(waited) == 3
+        # So does an address of visitors.
+        nobody = Person(site.http, "", {})
+        query = {"query": "{ __typename }"}
+        answers = Counter([(await nobody.post("/graphql", query)).status for _ in range(24)])
+        assert (answers, len(waited)) == ({200: 1, 429: 23}, 6)
 
 
 async def test_a_long_list_by_due_date_is_paid_for_once_it_is_read(still: Database) -> None:

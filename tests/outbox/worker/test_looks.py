@@ -20,5 +20,5 @@ async def test_a_look_that_a_fault_prevented_is_made_in_the_next_turn(db: Databa
     taking._orphans.append("claim")
     await db.close()
     assert await taking.take(0, set, set()) is None
-    assert not taking._looked
+    assert not taking._wakeups.looked
     await sender.close()

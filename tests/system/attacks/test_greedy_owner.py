@@ -9,8 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import sys
 import time
-from collections import Counter, defaultdict
+from asyncio.subprocess import PIPE
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
@@ -24,11 +27,16 @@ from gateway.domain.contacts.contacts import CONTACTS
 from gateway.domain.contacts.tasks import TASKS
 from gateway.records.resource import Resource
 from outbox.database.transaction import Tx
+from tests.architecture.tree import ROOT
 from tests.support.deployed import deployed
 from tests.support.engines import Engine
+from tests.support.product import Product
 from tests.system.attacks import greedy_jobs as jobs
+from tests.system.attacks import greedy_pages as doors
+from tests.system.attacks import honest_client
+from tests.system.attacks import slow_clients as slow
 from tests.system.attacks.attack import Target
-from tests.system.attacks.test_work import Values, contact, many
+from tests.system.attacks.test_work import Values, contact, insert, many
 
 RATE = 20.0
 ALONE_SECONDS = 12.0
@@ -50,7 +58,7 @@ COMPOSED = {
 class Honest:
     """What the honest owner noticed, by kind of request."""
 
-    took: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
+    took: dict[str, list[float]] = field(default_factory=dict)
     wrong: Counter[str] = field(default_factory=Counter)
     made: int = 0
 
@@ -72,7 +80,11 @@ class Greed:
 
 async def run_greed(name: str, greed: Greed, engine: Engine, broken: str = "") -> list[str]:
     """Run the greedy owner beside the honest one; return what missed a bar."""
-    settings = {f"CARTEIRO_LIMITS__{key}": text for key, text in COMPOSED.items()}
+    settings = {f"CARTEIRO_LIMITS__{key}": text for key, text in COMPOSED.items()} | {
+        "CARTEIRO_IMAGES__FOLDER": "images",
+        "CARTEIRO_MAIL__HOST": "127.0.0.1", "CARTEIRO_MAIL__PORT": "9",
+        "CARTEIRO_MAIL__FROM_ADDRESS": "crm@example.com",
+    }  # fmt: skip
     async with deployed(
         engine, 1, owners=greed.owners, webhooks=1, broken=broken, settings=settings
     ) as site:
@@ -85,8 +97,8 @@ async def run_greed(name: str, greed: Greed, engine: Engine, broken: str = "") -
             await asyncio.sleep(ALONE_SECONDS)
         began = time.monotonic()
         async with _working(target, beside):
-            got = await greed.run(target)
-            memory.append(product.rss())
+            async with _looking(product, memory, files := list[int]()):
+                got = await greed.run(target)
             await asyncio.sleep(max(0.0, LEAST_SECONDS - (time.monotonic() - began)))
         late = await _late(target, alone.made + beside.made)
         figures = {
@@ -96,7 +108,8 @@ async def run_greed(name: str, greed: Greed, engine: Engine, broken: str = "") -
         }
         print(json.dumps({
             "greed": name, "engine": engine, "got": dict(got), **figures, "late": late,
-            "mib": round(max(memory) - start, 1), "seconds": round(time.monotonic() - began, 1),
+            "mib": round(max(memory) - start, 1), "files": max(files),
+            "seconds": round(time.monotonic() - began, 1),
         }))  # fmt: skip
     findings = [*target.findings, *(f"{what}: {n}" for what, n in beside.wrong.items())]
     for kind in ("read", "write"):
@@ -112,39 +125,39 @@ async def run_greed(name: str, greed: Greed, engine: Engine, broken: str = "") -
 
 @asynccontextmanager
 async def _working(target: Target, honest: Honest) -> AsyncIterator[None]:
-    """Send RATE requests a second, whenever the one before was answered."""
-    sent: set[asyncio.Task[None]] = set()
-    paths = ("/api/me", "/api/contacts", "POST", "/api/contacts?limit=100")
+    """Let the honest owner work."""
+    child = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", honest_client.__name__, target.address,
+        str(target.site.product.pid), target.keys[1], HONEST,
+        str(RATE), cwd=ROOT, stdin=PIPE, stdout=PIPE, limit=2**24,
+    )  # fmt: skip
+    assert child.stdout is not None
+    await child.stdout.readline()
+    try:
+        yield
+    finally:
+        out, _ = await child.communicate(b"")
+        told = json.loads(out)
+        honest.took, honest.wrong, honest.made = told["took"], Counter(told["wrong"]), told["made"]
 
-    async def once(http: aiohttp.ClientSession, path: str) -> None:
-        kind, body = ("write", {"name": "Maria"}) if path == "POST" else ("read", None)
-        began = time.monotonic()
-        try:
-            async with http.request(
-                "GET" if body is None else "POST", "/api/contacts" if body else path, json=body
-            ) as answer:
-                await answer.read()
-                if answer.status not in (200, 201):
-                    honest.wrong[f"{path} got {answer.status}"] += 1
-                honest.made += answer.status == 201
-        except (aiohttp.ClientError, TimeoutError) as error:
-            honest.wrong[f"{path} got {type(error).__name__}"] += 1
-        honest.took[kind].append(time.monotonic() - began)
 
-    async def work() -> None:
-        began = time.monotonic()
-        for number in count():
-            await asyncio.sleep(max(0.0, began + number / RATE - time.monotonic()))
-            sent.add(task := asyncio.create_task(once(http, paths[number % len(paths)])))
-            task.add_done_callback(sent.discard)
+@asynccontextmanager
+async def _looking(product: Product, memory: list[float], files: list[int]) -> AsyncIterator[None]:
+    """Note the memory and the open files of the server each half second, and at the end."""
 
-    async with target.client(1, X_Forwarded_For=HONEST, Connection="close") as http:
-        working = asyncio.create_task(work())
-        try:
-            yield
-        finally:
-            working.cancel()
-            await asyncio.gather(working, *sent, return_exceptions=True)
+    async def look() -> None:
+        while True:
+            memory.append(product.rss())
+            files.append(len(os.listdir(f"/proc/{product.pid}/fd")))
+            await asyncio.sleep(0.5)
+
+    looking = asyncio.create_task(look())
+    await asyncio.sleep(0)
+    try:
+        yield
+    finally:
+        looking.cancel()
+    memory.append(product.rss())
 
 
 async def _late(target: Target, made: int) -> int:
@@ -234,49 +247,6 @@ async def drips(target: Target, *, known: bool, seconds: float = 20.0) -> Counte
     return got
 
 
-async def pages(target: Target) -> Counter[int]:
-    """Ask for pages of the console on 50 connections of one session."""
-    got: Counter[int] = Counter()
-    async with target.site.console(0) as forms:
-        cookies = {one.key: one.value for one in forms.http.cookie_jar}
-
-    async def several(http: aiohttp.ClientSession) -> None:
-        end = time.monotonic() + LEAST_SECONDS
-        while time.monotonic() < end:
-            async with http.get("/console/contacts", allow_redirects=False) as answer:
-                await answer.read()
-                got[answer.status] += 1
-
-    async with target.client(X_Forwarded_For=GREEDY) as http:
-        http.cookie_jar.update_cookies(cookies)
-        await asyncio.gather(*(several(http) for _ in range(50)))
-    return got
-
-
-async def exports(target: Target) -> Counter[int]:
-    """Read large exports of eight owners slowly; a small one and a large one come through."""
-    got: Counter[int] = Counter()
-    writers = []
-    for key in target.keys[2:]:
-        reader, writer = await asyncio.open_connection("127.0.0.1", target.port, limit=4_096)
-        writer.write(
-            f"GET /api/export/contacts.csv HTTP/1.1\r\nHost: a\r\nX-API-Key: {key}\r\n\r\n".encode()
-        )
-        got[int((await reader.readline())[9:12])] += 1
-        writers.append(writer)
-    for number, longest in ((1, 5.0), (0, 40.0)):
-        try:
-            async with asyncio.timeout(longest), target.client(number) as http:
-                async with http.get("/api/export/contacts.csv") as answer:
-                    await answer.read()
-                    got[answer.status] += 1
-        except TimeoutError:
-            target.findings.append(f"an export takes more than {longest:.0f} s")
-    for writer in writers:
-        writer.transport.abort()
-    return got
-
-
 def task(number: int) -> dict[str, object]:
     return {
         "title": f"Call {number}", "due_at": 1_764_600_000_000_000 + number * 1_000_000,
@@ -287,6 +257,17 @@ def task(number: int) -> dict[str, object]:
 async def owned(kind: Resource, values: Values, target: Target) -> None:
     """Insert 100,000 records of the greedy owner, and a few of the honest one's."""
     await many(kind, values, target)
+
+
+def wide(number: int) -> dict[str, object]:
+    return {**contact(number), "notes": "a b " * 4_000}
+
+
+async def some_wide(target: Target) -> None:
+    """Insert contacts of the greedy owner with long notes, and a few of the honest one's."""
+    async with target.site.opened() as db:
+        await db.write(insert, CONTACTS, target.owners[0], map(wide, range(400)))
+        await db.write(insert, CONTACTS, target.owners[1], map(contact, range(1_000)))
 
 
 async def of_all(target: Target) -> None:
@@ -325,6 +306,9 @@ GREED = {
         partial(asks, DEEP), partial(owned, CONTACTS, contact), broken="unmetered_lists"
     ),
     "300 ids": Greed(by_ids, partial(owned, CONTACTS, contact), broken="unmetered_lists"),
+    "pages of long records": Greed(
+        partial(asks, [f"/api/contacts?limit=100&page={n}" for n in (2, 3)]), some_wide
+    ),
     "bodies of a byte a second with a key": Greed(
         partial(drips, known=True), broken="patient_server"
     ),
@@ -332,7 +316,9 @@ GREED = {
         partial(drips, known=False), broken="patient_server"
     ),
     "pages of the console": Greed(
-        pages, partial(owned, CONTACTS, contact), broken="unmetered_console"
+        partial(doors.of_the_console, "/console/contacts"),
+        partial(owned, CONTACTS, contact),
+        broken="unmetered_console",
     ),
     "100 exports": Greed(
         partial(asks, ["/api/export/contacts.csv"], at_once=100), partial(owned, CONTACTS, contact)
@@ -347,7 +333,37 @@ GREED = {
     "an import of long lines": Greed(partial(jobs.imports, 200, 60_000)),
     "an import of many lines": Greed(partial(jobs.imports, 20_000, 8)),
     "nested lists of a shop": Greed(jobs.nested_lists, jobs.a_shop),
-    "eight slow readers of exports": Greed(exports, of_all, owners=10, broken="patient_streams"),
+    "searches of all kinds": Greed(
+        partial(doors.of_the_console, "/console/find?q=nobody"), partial(owned, CONTACTS, contact)
+    ),
+    "home pages": Greed(partial(doors.of_the_console, "/console"), partial(owned, TASKS, task)),
+    "messages of MCP": Greed(doors.mcp_messages, partial(owned, CONTACTS, contact)),
+    "PDF files of a link": Greed(doors.files_of_a_link),
+    "images": Greed(doors.images),
+    "forgotten passwords": Greed(doors.forgotten_passwords),
+    "schemas": Greed(partial(asks, ["/api/schemas", "/api/openapi.json"])),
+    "heads of a byte a second": Greed(
+        partial(slow.held, "GET /api/me HTTP/1.1\r\nHost: a\r\nX-A: ", "x", None)
+    ),
+    "connections that say nothing": Greed(partial(slow.held, "", "", None)),
+    "upgrades without a word after them": Greed(
+        partial(
+            slow.held,
+            "GET /api/me HTTP/1.1\r\nHost: a\r\n{key}Connection: Upgrade\r\n"
+            "Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: eHl6\r\n\r\n",
+            "",
+            0,
+        )
+    ),
+    "unread lists": Greed(
+        partial(slow.unread, ["/api/contacts?limit=100"], 40), partial(owned, CONTACTS, contact)
+    ),
+    "10,000 requests at once on a connection": Greed(
+        partial(slow.unread, ["/api/me", "/livez", "/api/none"], 10_000)
+    ),
+    "eight slow readers of exports": Greed(
+        slow.exports, of_all, owners=10, broken="patient_streams"
+    ),
 }
 """What an owner asks for. Whoever bounds another kind of work adds its line."""
 ENGINES: tuple[Engine, ...] = ("sqlite", "postgres")

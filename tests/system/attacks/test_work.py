@@ -71,13 +71,11 @@ async def many(resource: Resource, values: Values, target: Target) -> None:
     async with target.site.opened() as db:
         for first in range(0, RECORDS, FILL_AT_ONCE):
             numbers = range(first, min(first + FILL_AT_ONCE, RECORDS))
-            await db.write(_insert, resource, attacker, map(values, numbers))
-        await db.write(_insert, CONTACTS, neighbour, map(contact, range(1_000)))
+            await db.write(insert, resource, attacker, map(values, numbers))
+        await db.write(insert, CONTACTS, neighbour, map(contact, range(1_000)))
 
 
-async def _insert(
-    tx: Tx, resource: Resource, owner_id: str, some: Iterable[dict[str, Any]]
-) -> None:
+async def insert(tx: Tx, resource: Resource, owner_id: str, some: Iterable[dict[str, Any]]) -> None:
     """Insert records as creates leave them, without events."""
     rows, slots = [], Counter[int]()
     for values in some:

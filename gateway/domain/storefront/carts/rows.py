@@ -4,8 +4,8 @@ A customer's cart is found by the customer, a visitor's by the SHA-256 of the to
 one store. The first change creates the row.
 
 The row knows the total that the visitor agreed to: `shown_total`, the one that a response showed
-last, changed by what the visitor did since at the stored prices. A response that shows another one
-stores it (`show`), so reading a cart writes only after somebody else changed its total.
+last, changed by what the visitor did since at the stored prices. When a response shows another one,
+because somebody else changed the total, `looks` stores it.
 
 Each token belongs to one store. Stores may share a host, and so its cookies. A page of one store
 must neither learn the token of a cart in another one nor choose it, so no store accepts a token
@@ -14,13 +14,12 @@ that was made for another.
 
 import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from hashlib import sha256
 
 from msgspec import Struct, json
 from msgspec.structs import replace
 
-from gateway.domain.accounts.api_keys import digest_of
 from gateway.domain.cells.credential_suffix import bare
 from gateway.domain.sales import discounts
 from gateway.domain.sales.discounts import Discount
@@ -29,6 +28,7 @@ from gateway.domain.storefront.visitors.shopper import Shopper, hold_customer, h
 from gateway.records.errors import Refusal
 from outbox.database.transaction import Row, Tx
 from outbox.durations import DAY
+from outbox.ids import Ids, digest_of
 
 LIFETIME = 7 * DAY
 """How long the cart of a visitor lasts after its last use."""
@@ -191,15 +191,16 @@ async def save(tx: Tx, cart: Cart) -> Cart:
     return replace(cart, touched_at=tx.now)
 
 
-async def touch(tx: Tx, cart_id: str) -> int:
-    """Prolong the life of a visitor's cart; return the time of this use."""
-    await tx.run(_TOUCH, cart_id, tx.now, tx.now + LIFETIME)
-    return tx.now
+async def look(tx: Tx, cart_id: str, touched_at: int, used: bool, total: int | None) -> None:
+    """Store what a look at a cart means.
 
-
-async def show(tx: Tx, cart: Cart, total: int) -> None:
-    """Store that the visitor sees this total of a cart that was read, unless it changed since."""
-    await tx.run(_SHOW, cart.id, cart.touched_at, total)
+    The visitor saw this total, which is stored unless the cart changed since `touched_at`; and when
+    it was `used`, its life is prolonged.
+    """
+    if total is not None:
+        await tx.run(_SHOW, cart_id, touched_at, total)
+    if used:
+        await tx.run(_TOUCH, cart_id, tx.now, tx.now + LIFETIME)
 
 
 def _cart(row: Row) -> Cart:
@@ -219,6 +220,20 @@ _MARK_BYTES = 8
 _TOKEN = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)
 
 
+class CartTokens:
+    """The maker of new tokens for carts."""
+
+    def __init__(self, ids: Ids, mark: Callable[[str, str], str] | None = None) -> None:
+        """`mark` adds to the credential of an owner what names the cell; None without cells."""
+        self._ids = ids
+        self._mark = mark
+
+    def new(self, store_id: str, owner_id: str) -> str:
+        """Return a new token for a store of an owner."""
+        token = make_token(store_id, self._ids.token(TOKEN_BYTES))
+        return token if self._mark is None else self._mark(token, owner_id)
+
+
 def make_token(store_id: str, random: bytes) -> str:
     """Return the token of TOKEN_BYTES random bytes for a store."""
     return urlsafe_b64encode(random + _store_mark(store_id, random)).rstrip(b"=").decode()
@@ -230,7 +245,7 @@ def token_of_store(store_id: str, tokens: Iterable[str]) -> str | None:
 
 
 def _belongs(store_id: str, text: str) -> bool:
-    token = bare(text)
+    token = bare(text) if "." in text else text
     if _TOKEN.fullmatch(token) is None:
         return False
     random = urlsafe_b64decode(f"{token}=")[:TOKEN_BYTES]

@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
+from gateway import texts
 from gateway.domain.contacts import upsert
 from gateway.domain.contacts.contacts import CONTACTS
 from gateway.domain.sales.products import PRODUCTS
@@ -82,6 +83,7 @@ REVIEWS = Resource(
             on_create=False, default="published", nullable=False,
         ),
     ),
+    search=("text",),
     events={},
     derived=(global_id_of("Review"),),
     filters=(
@@ -148,7 +150,9 @@ async def create(tx: Tx, visitor: Shopper, product_id: str, sent: Mapping[str, A
     contact_id = customer["contact_id"]
     # Lock the contact, so that a later delete also deletes the note.
     if contact_id and await store.owned_of(tx, CONTACTS.table, owner_id, [contact_id]):
-        text = f"Review of {product['name']}, {review['stars']} of 5 stars: {review['text']}"
+        text = texts.of(visitor.store["language"])(
+            "review.noted", product=product["name"], stars=review["stars"], text=review["text"]
+        )
         metadata = {"reviewId": review.id, "productId": product_id}
         await upsert.note(tx, visitor.actor, contact_id, text, metadata)
     return review

@@ -9,6 +9,7 @@ import hmac
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from gateway.domain.accounts.counter_store import NewCounterStore, OwnCounters
 from gateway.domain.accounts.networks import networks_of
@@ -52,7 +53,7 @@ def holders(
     if not visitor.networks:
         return ()
     per_address, per_email = (limits.per_address, limits.per_email) if total else (0, 0)
-    store_id, key = visitor.store.id, ring.derive(PURPOSE)[ring.newest]
+    store_id, key = visitor.store.id, _key(ring, ring.newest)
     named = [
         Holder(
             _name(key, store_id, network),
@@ -71,6 +72,11 @@ def holders(
             Holder(_name(key, store_id, "", folded), who, per_email * EVERYWHERE, "email"),
         )
     return named
+
+
+@lru_cache(maxsize=4)
+def _key(ring: KeyRing, key_id: str) -> bytes:
+    return ring.derive(PURPOSE)[key_id]
 
 
 def _name(key: bytes, *parts: str) -> str:

@@ -1,16 +1,17 @@
-"""Orders the cart of a visitor, in one transaction.
+"""Takes checkouts: counts them, and orders the cart of a visitor in one transaction.
 
-It locks the cart, its products by id, the holders of unpaid orders, the coupon, the contact, and
-then the numbers.
+The transaction locks the cart, its products by id, the holders of unpaid orders, the coupon, the
+contact, and then the numbers. It is one module because a checkout is refused, repeated or undone as
+a whole.
 """
 
+from base64 import urlsafe_b64encode
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from msgspec import json
 
-from gateway.domain.accounts.api_keys import digest_of
 from gateway.domain.contacts.upsert import ContactDetails, upsert
 from gateway.domain.sales import coupons, discounts, placing, unpaid
 from gateway.domain.sales.discounts import Discount
@@ -20,10 +21,10 @@ from gateway.domain.sales.placing import Purchase
 from gateway.domain.sales.unpaid import Holder
 from gateway.domain.storefront.carts import cart_lifecycle, rows
 from gateway.domain.storefront.carts.contents import Contents, Warn, contents, products
-from gateway.domain.storefront.carts.rows import Cart
+from gateway.domain.storefront.carts.rows import Cart, CartTokens
 from gateway.domain.storefront.checkouts import budgets, repeats
-from gateway.domain.storefront.checkouts.budgets import NO_LIMITS, UnpaidLimits
-from gateway.domain.storefront.checkouts.form import CheckoutInput
+from gateway.domain.storefront.checkouts.budgets import NO_LIMITS, CheckoutRates, UnpaidLimits
+from gateway.domain.storefront.checkouts.form import CheckoutInput, read
 from gateway.domain.storefront.checkouts.repeats import Tokens
 from gateway.domain.storefront.stores import shipping
 from gateway.domain.storefront.stores.shipping import Option
@@ -31,8 +32,9 @@ from gateway.domain.storefront.visitors.shopper import Shopper
 from gateway.records import actions
 from gateway.records.errors import Fault, Refusal
 from gateway.records.record import Record
-from outbox.database.transaction import Tx
+from outbox.database.transaction import Database, Tx
 from outbox.durations import DAY
+from outbox.ids import digest_of
 from outbox.webhooks.secrets import KeyRing
 
 
@@ -43,6 +45,8 @@ class Ordered:
     order: Record
     tokens: Tokens
     warnings: tuple[Warn, ...] = ()
+    cart_token: str | None = None
+    """The token of the visitor's next cart, if it is another one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +55,60 @@ class Refused:
 
     refusal: Refusal
     cart: Contents
+
+
+class Checkouts:
+    """The checkouts of one installation."""
+
+    def __init__(
+        self,
+        db: Database,
+        ring: KeyRing,
+        carts: CartTokens,
+        rates: CheckoutRates,
+        limits: UnpaidLimits,
+        days: int,
+    ) -> None:
+        """An order expires after `days` unless it is paid."""
+        self._db = db
+        self._ring = ring
+        self._carts = carts
+        self._rates = rates
+        self._limits = limits
+        self._days = days
+
+    async def order(
+        self, visitor: Shopper, address: str, sent: Mapping[str, Any]
+    ) -> Ordered | Refused:
+        """Order the visitor's cart, from a client's address, with the values of the buyer.
+
+        Only a checkout that makes an order counts, and a repeat is answered beyond the rates, too.
+        See `checkout` for the result; raises rate_limited besides its refusals.
+        """
+        checked, db, store = read(sent), self._db, visitor.store
+        access = urlsafe_b64encode(db.ids.token(32)).rstrip(b"=").decode()
+        new = Tokens(access, self._carts.new(store.id, store.owner_id))
+        done: Ordered | Refused | None
+        try:
+            with self._rates.count(address, checked.buyer["email"]) as counted:
+                done = await db.write(
+                    checkout, visitor, checked, new, self._ring, self._days, self._limits
+                )
+                if isinstance(done, Refused) or done.tokens is not new:
+                    counted.undo()
+        except Refusal as refusal:
+            if refusal.code != "rate_limited" or checked.key is None:
+                raise
+            done = await db.read(repeated, visitor, checked, self._ring)
+            if done is None:
+                raise
+        if isinstance(done, Refused):
+            return done
+        token = done.tokens.cart
+        # A repeat of a customer keeps the cart that the customer has by now.
+        if token == visitor.cart_token or (visitor.customer_id and done.tokens is not new):
+            return done
+        return replace(done, cart_token=token)
 
 
 async def checkout(
@@ -94,13 +152,14 @@ async def checkout(
     expires_at = tx.now + days * DAY
     holders = budgets.holders(visitor, form.buyer["email"], priced.total, limits, ring)
     order = await _place(tx, visitor, form, priced, option, tokens, expires_at, holders)
-    await repeats.keep(tx, visitor, form, order.id, tokens, ring)
+    if form.key is not None:
+        await repeats.keep(tx, visitor, form, order.id, tokens, ring)
     return Ordered(order, tokens, (*priced.warnings, *_cheaper(priced, agreed)))
 
 
 async def repeated(tx: Tx, visitor: Shopper, form: CheckoutInput, ring: KeyRing) -> Ordered | None:
     """Return the order that this request made before, or None. Raises idempotency_mismatch."""
-    earlier = await repeats.find(tx, visitor, form, ring)
+    earlier = None if form.key is None else await repeats.find(tx, visitor, form, ring)
     if earlier is None:
         return None
     order_id, tokens = earlier
@@ -148,6 +207,7 @@ async def _place(
         buyer=buyer,
         expires_at=expires_at,
         with_deal=bool(store["deal_on_checkout"]),
+        language=store["language"],
     )
     assert tokens.access is not None, "a new order has a new token"
     order = await placing.place(tx, actor, what, digest_of(tokens.access))

@@ -7,13 +7,13 @@ response repeats the request with the old token.
 
 from msgspec import Struct, json
 
-from gateway.domain.accounts.api_keys import digest_of
 from gateway.domain.storefront.checkouts.form import CheckoutInput
 from gateway.domain.storefront.visitors.shopper import Shopper
 from gateway.records.errors import Fault, Refusal
 from gateway.records.idempotency import KEPT
 from outbox.database.expiry import Expiry
 from outbox.database.transaction import Tx
+from outbox.ids import digest_of
 from outbox.webhooks.secrets import KeyRing, SealBroken
 
 
@@ -48,7 +48,7 @@ async def find(
     Raises idempotency_mismatch when the key was used with other values.
     """
     name = _name(visitor, visitor.cart_token)
-    if form.key is None or name is None:
+    if name is None:
         return None
     row = await tx.one(_FIND, visitor.store.id, form.key, name, tx.now - KEPT)
     if row is None:
@@ -67,9 +67,7 @@ async def find(
 async def keep(
     tx: Tx, visitor: Shopper, form: CheckoutInput, order_id: str, tokens: Tokens, ring: KeyRing
 ) -> None:
-    """Store the order under the key of the request, if it has one."""
-    if form.key is None:
-        return
+    """Store the order under the key of the request."""
     sealed = ring.seal(json.encode(tokens), order_id)
     names = {_name(visitor, visitor.cart_token), _name(visitor, tokens.cart)}
     for name in sorted(filter(None, names)):

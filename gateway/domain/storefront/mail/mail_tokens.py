@@ -3,12 +3,11 @@
 from base64 import urlsafe_b64encode
 from typing import Literal
 
-from gateway.domain.accounts.api_keys import digest_of
 from gateway.records.errors import Fault, Refusal
 from outbox.database.expiry import Expiry
 from outbox.database.transaction import Tx
 from outbox.durations import SECOND
-from outbox.ids import Ids
+from outbox.ids import Ids, digest_of
 
 Kind = Literal["reset", "verify"]
 LIFETIMES: dict[Kind, int] = {"reset": 3_600, "verify": 7 * 86_400}

@@ -12,7 +12,6 @@ from zoneinfo import ZoneInfo
 
 from babel.dates import format_date
 
-from gateway.domain.accounts.api_keys import digest_of
 from gateway.domain.queued_mail import Letter, Post, QueuedMail, line
 from gateway.domain.sales import document_lines, pix
 from gateway.domain.sales.order_mails import Kind
@@ -22,6 +21,7 @@ from gateway.domain.storefront.mail.order_texts import Texts
 from gateway.records.values import zones
 from outbox.database.transaction import Row, Tx
 from outbox.durations import SECOND
+from outbox.ids import digest_of
 
 MOST_ITEMS = 50
 LONGEST_TITLE = 120

@@ -3,7 +3,6 @@
 A customer sees the orders of the account, and whoever has the token of an order sees that order.
 """
 
-from gateway.domain.accounts.api_keys import digest_of
 from gateway.domain.sales import order_verbs
 from gateway.domain.sales.orders import ORDERS
 from gateway.domain.storefront.visitors.shopper import Shopper
@@ -16,6 +15,7 @@ from gateway.records.slices import Slice, SliceRequest
 from gateway.records.values import formats
 from gateway.records.values.format import Wrong
 from outbox.database.transaction import Tx
+from outbox.ids import digest_of
 
 _NUMBER = formats.text(40)
 _TEXT = formats.text(200)

@@ -14,7 +14,6 @@ provider proves it, so that two accounts are never merged.
 from typing import Any
 
 from gateway import texts
-from gateway.domain.accounts.api_keys import digest_of
 from gateway.domain.storefront.mail import mail_tokens, mails
 from gateway.domain.storefront.sign_in import sign_in
 from gateway.domain.storefront.sign_in.idp_tokens import Identity
@@ -27,6 +26,7 @@ from gateway.records.record import Record
 from gateway.records.values.emails import fold_email
 from outbox.database.expiry import Expiry
 from outbox.database.transaction import Tx
+from outbox.ids import digest_of
 
 MOST = 10
 """Most identities of one customer."""

@@ -91,7 +91,7 @@ STORES = Resource(
                 ),
                 200,
             ),
-            "Ways to ship, each for a range of CEPs.",
+            "Ways to ship, each for a range of CEPs; 01000-000 to 99999-999 is all of Brazil.",
             [
                 {
                     "type": "express", "name": "Express", "price": 2500, "deadline": 2,

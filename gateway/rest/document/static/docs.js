@@ -4,17 +4,18 @@ const follow = () => document.documentElement.classList.toggle("dark-mode", dark
 dark.addEventListener("change", follow);
 follow();
 
-// The document as it is served; the page gets one without examples of optional parameters, which
-// it would send: filters, and keys that were used before.
+// The document as it is served; the page gets one without what it would send in vain: examples of
+// optional parameters (filters, keys that were used before), and ids that name no record.
 let described;
 function withoutOptions(spec) {
   const copy = structuredClone(spec);
   for (const item of Object.values(copy.paths))
-    for (const entry of Object.values(item))
+    for (const entry of Object.values(item)) {
+      for (const media of Object.values(entry.requestBody?.content ?? {})) media.example = withoutIds(media.example);
       for (const one of entry.parameters) {
         if (one.in === "path") delete one.example;
         if (one.required) continue;
-        one.description += ` Example: ${one.example}`;
+        if (one.example !== undefined) one.description += ` Example: ${one.example}`;
         delete one.example;
         if (one.schema.default !== undefined) {
           const { default: usual, ...schema } = one.schema;
@@ -22,6 +23,7 @@ function withoutOptions(spec) {
           one.description += `. Default: ${usual}`;
         }
       }
+    }
   return copy;
 }
 

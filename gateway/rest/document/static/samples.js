@@ -12,6 +12,12 @@ function python(value, indent = "") {
   return lines("{", members, "}");
 }
 
+// A body with names in capitals for ids, which name no record of the reader: `storeId` is STORE_ID.
+const withoutIds = (body) => JSON.parse(JSON.stringify(body, (name, value) => {
+  if (name === "ids") return ["ID"];
+  return name && /^[0-9a-f]{24}$/.test(value) ? name.replaceAll(/[A-Z]/g, "_$&").toUpperCase() : value;
+}));
+
 // Returns [language, text] of each example. A name in capitals stands for a value of the reader's.
 function samplesOf(method, path, entry) {
   const url = location.origin + path.replaceAll(/\{(\w+)\}/g, (_, name) => name.toUpperCase());
@@ -20,17 +26,18 @@ function samplesOf(method, path, entry) {
   if (scheme === "apiKeyAuth") headers["X-API-Key"] = "KEY";
   if (scheme === "bearerAuth") headers.Authorization = "Bearer TOKEN";
   const [kind, media] = Object.entries(entry.requestBody?.content ?? {})[0] ?? [];
-  const body = media?.example;
+  const body = kind && withoutIds(media.example);
   if (kind) headers["Content-Type"] = kind;
   const raw = typeof body === "string";
   const told = raw ? body : JSON.stringify(body);
   const curl = [`curl -X ${method} ${quoted(url)}`];
   for (const [name, value] of Object.entries(headers)) curl.push(`-H ${quoted(`${name}: ${value}`)}`);
-  if (kind) curl.push(`--data-binary ${quoted(told)}`);
+  const file = body === "";
+  if (kind) curl.push(`--data-binary ${file ? "@FILE" : quoted(told)}`);
   const given = [JSON.stringify(method), JSON.stringify(url), `headers=${python(headers, "    ")}`];
-  if (kind) given.push(raw ? `data=${JSON.stringify(body)}` : `json=${python(body, "    ")}`);
+  if (kind) given.push(raw ? `data=${file ? 'open("FILE", "rb")' : JSON.stringify(body)}` : `json=${python(body, "    ")}`);
   const options = [`method: ${JSON.stringify(method)}`, `headers: ${indented(headers).replaceAll("\n", "\n  ")}`];
-  if (kind) options.push(raw ? `body: ${JSON.stringify(body)}` : `body: JSON.stringify(${indented(body).replaceAll("\n", "\n  ")})`);
+  if (kind) options.push(raw ? `body: ${file ? "FILE" : JSON.stringify(body)}` : `body: JSON.stringify(${indented(body).replaceAll("\n", "\n  ")})`);
   return [
     ["curl", curl.join(" \\\n  ")],
     ["Python", `import requests\n\nresponse = requests.request(\n    ${given.join(",\n    ")},\n)\nprint(response.status_code, response.text)`],

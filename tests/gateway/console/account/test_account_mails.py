@@ -12,7 +12,7 @@ import aiohttp
 import pytest
 from msgspec.structs import replace
 
-from gateway.domain.accounts import password_resets, users
+from gateway.domain.accounts import password_resets, sessions, users
 from gateway.server.config import Config, Limits, Mail, Server
 from gateway.server.upkeep.mailer import Mailer
 from outbox.database.transaction import Database
@@ -31,6 +31,7 @@ EMAIL = "/console/account/email"
 SIGN_IN = "/console/sign-in"
 CONFIRM = "/console/confirm-email"
 NEW = "outra senha bem longa"
+NEW_BROWSER = "Sign-in from a new browser"
 SAME = "If this email has an account, a link is on its way."
 
 
@@ -43,13 +44,17 @@ class Post:
     browser: Guest
     mails: list[EmailMessage] = field(default_factory=list)
     """Those that the last look has found."""
+    of_browsers: list[EmailMessage] = field(default_factory=list)
+    """Of these, those about new browsers, which are in nothing else here."""
 
     async def sent(self) -> list[str]:
         """Send what waits; return the subjects in English of the mails since the last time."""
         await Mailer(self.site.db, settings(self.box), lambda *_: None, site=SITE).run_once()
         # The site sends mails too.
         await until(self._quiet)
-        self.mails = [*self.box.mails]
+        told = [NEW_BROWSER in mail["Subject"] for mail in self.box.mails]
+        self.of_browsers = [mail for mail, new in zip(self.box.mails, told, strict=True) if new]
+        self.mails = [mail for mail, new in zip(self.box.mails, told, strict=True) if not new]
         self.box.mails.clear()
         return [mail["Subject"].partition(" / ")[2].rpartition(" - ")[0] for mail in self.mails]
 
@@ -287,6 +292,49 @@ async def test_a_session_that_another_one_ends_is_told(post: Post) -> None:
     assert await post.sent() == ["A session was ended", "All sessions were ended"]
 
 
+async def test_a_browser_that_is_new_to_an_account_is_told_once(post: Post) -> None:
+    await post.site.user("ana@example.com")
+    browser = post.browser
+
+    async def told(email: str, password: str = PASSWORD) -> list[str]:
+        await browser.sign_in(email, password)
+        assert await post.sent() == []
+        return [mail["To"] for mail in post.of_browsers]
+
+    assert await told("maria@example.com", "wrong") == []
+    assert await told("maria@example.com") == ["maria@example.com"]
+    text = post.of_browsers[0].get_content()
+    assert "Alguém entrou na sua conta" in text
+    assert "Network address: 127.0.0.1" in text
+    assert re.search(r"Time: \d{4}-\d\d-\d\d \d\d:\d\d \(America/Sao_Paulo\)", text)
+    assert f"{SITE}/console/account" in text
+    # The browser stays known when the session ends, and is new to another account.
+    page = await browser.get("/console/account")
+    await browser.post("/console/sign-out", [("csrf_token", page.csrf)])
+    assert await told("maria@example.com") == []
+    assert await told("ana@example.com") == ["ana@example.com"]
+    assert await told("maria@example.com") == []
+    for cookie in browser.http.cookie_jar:
+        if cookie.key == "carteiro-device":
+            assert (cookie["path"], cookie["httponly"]) == ("/console/sign-in", True)
+            cookie.set(cookie.key, "AAAA", "AAAA")
+    assert await told("maria@example.com") == ["maria@example.com"]
+
+
+async def test_the_browser_of_the_first_account_is_not_new(db: Database, box: Mailbox) -> None:
+    async with serving(db, sending(box)) as site, visitor(site) as browser:
+        await db.write(sessions.offer_first_account, "t" * 30)
+        done = await browser.submit(
+            "/console/first-account", at=f"/console/first-account?token={'t' * 30}",
+            token="t" * 30, email="maria@example.com", name="Maria", password=PASSWORD,
+        )  # fmt: skip
+        assert done.path == "/console"
+        page = await browser.get("/console/account")
+        await browser.post("/console/sign-out", [("csrf_token", page.csrf)])
+        await browser.sign_in()
+        assert not await db.read(rows, "select 1 from queued_mails")
+
+
 async def test_without_mail_the_pages_name_the_commands(console: Site, maria: Guest) -> None:
     async with guest(console) as nobody:
         for page in (
@@ -295,7 +343,8 @@ async def test_without_mail_the_pages_name_the_commands(console: Site, maria: Gu
         ):
             assert "carteiro user set-password" in page.html
     assert "carteiro user set maria@example.com --email" in (await maria.get(EMAIL)).html
-    assert not await console.db.read(rows, "select 1 from reset_requests")
+    for table in ("reset_requests", "queued_mails"):
+        assert not await console.db.read(rows, f"select 1 from {table}")
 
 
 async def test_an_address_may_send_few_forms(db: Database, box: Mailbox) -> None:

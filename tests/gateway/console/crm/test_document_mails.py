@@ -42,6 +42,12 @@ class Office:
         # The site sends mails too.
         await until(self._quiet)
 
+    async def told_of_browser(self) -> bool:
+        """Return whether the mail about the owner's new browser is sent."""
+        await self.post()
+        unsent = "select 1 from queued_mails where due_at is not null"
+        return bool(self.box.mails) and not await self.site.db.read(rows, unsent)
+
     async def _quiet(self) -> bool:
         due = f"select 1 from queued_mails where due_at <= {self.site.db.clock.wall()}"
         return not await self.site.db.read(rows, due)
@@ -53,7 +59,12 @@ async def office(db: Database) -> AsyncIterator[Office]:
         await site.user()
         async with visitor(site) as owner, visitor(site) as customer:
             await owner.sign_in()
-            yield Office(site, owner, customer, await by_rest(owner, "maria@example.com"), box)
+            api = await by_rest(owner, "maria@example.com")
+            office = Office(site, owner, customer, api, box)
+            await until(office.told_of_browser)
+            box.mails.clear()
+            await db.write(lambda tx: tx.run("delete from queued_mails"))
+            yield office
 
 
 async def test_a_quote_goes_by_mail_with_its_file_and_is_declined(office: Office) -> None:

@@ -17,6 +17,7 @@ from tests.gateway.console.crm.test_verbs import ITEMS, made
 from tests.support.console import CONFIG, Guest, Seen
 from tests.support.drain import run
 from tests.support.rest import Person, RestApi
+from tests.support.tables import in_turn
 
 
 async def link_to(guest: Guest, plural: str, record_id: str) -> str:
@@ -222,6 +223,7 @@ async def test_an_invoice_has_the_company_and_its_pix_code(
         ("a\u0301gua e c\u0327a\u0303o", "água e ção"),
         ("<b>&amp; “aspas” – €", "<b>&amp; “aspas” – €"),
         ("☕\u202e\u0007", ":coffee:"),
+        ("Café ☕ da Serra😀", "Café da Serra"),
     ],
 )
 def test_a_file_has_every_script_in_its_letters(sent: str, shown: str) -> None:
@@ -256,7 +258,7 @@ async def test_a_long_quote_has_several_pages(maria: Guest, api: Person) -> None
     assert file.metadata.title == "Quote Q-000001"
 
 
-@pytest.mark.parametrize(
+@in_turn(
     ("kind", "size", "status"),
     [("PNG", (900, 300), 200), ("JPEG", (50, 500), 200), ("MPO", (60, 40), 200),
      ("GIF", (9, 9), 400), ("", (0, 0), 400), ("PNG", (5000, 4000), 400)],
@@ -289,7 +291,7 @@ async def test_a_logo_is_checked_and_stored_small(
         assert 'class="logo"' not in (await maria.get(path)).html
 
 
-@pytest.mark.parametrize(
+@in_turn(
     ("field", "value"),
     [("cnpj", "11.222.333/0001-82"), ("cnpj", "00000000000000"), ("cnpj", "12ABC34501DE36"),
      ("pixKey", "11988887777x"), ("invoicePrefix", "A B"), ("phone", "abc")],

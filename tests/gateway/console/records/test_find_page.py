@@ -47,6 +47,20 @@ async def test_the_frame_finds_the_owners_records(
     assert "98888" not in log.out + log.err
 
 
+async def test_activities_are_found_by_their_words(maria: Guest, api: Person, rui: Guest) -> None:
+    contact = await made(api, "contacts", name="Ana Sá")
+    for text in ("Pediu um novo orçamento", "Ligar às 9"):
+        await made(
+            api, "activities", type="note", description=text, relatedTo=contact["id"],
+            relatedType="contact",
+        )  # fmt: skip
+    page = await maria.get("/console/activities?search=ORCAMENTO++novo")
+    assert ("1 result<" in page.html, 'type="search" name="search"' in page.html) == (True, True)
+    assert "Pediu um novo or" in page.html
+    assert "Ligar" not in page.html
+    assert "Pediu um novo or" not in (await rui.get("/console/activities?search=novo")).html
+
+
 async def test_a_narrowed_list_is_counted_to_a_bound(
     maria: Guest, api: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:

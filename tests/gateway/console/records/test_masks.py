@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.console.records.masks import masked
+from gateway.records.values.masks import masked
 
 
 @pytest.mark.parametrize(

@@ -203,6 +203,10 @@ def test_a_misspelt_name_is_told_what_may_be_meant(tmp_path: Path) -> None:
         ("[sever]\nport = 1", "sever: unknown section (from c.toml); did you mean [server]?"),
         ("[server]\nallow_http = true",
          "server.allow_http: unknown key (from c.toml); did you mean egress.allow_http?"),
+        ("allow_http = true",
+         "allow_http: belongs below the line of a section (from c.toml); did you mean [egress]?"),
+        ('[mail]\nhost = "a.example:587"\nfrom_address = "a@b.co"',
+         "mail.host: 'a.example:587' must be a host only; the port is mail.port"),
     ):  # fmt: skip
         file.write_text(text + "\n")
         assert faults_of(file, {}) == [told]

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -14,6 +15,7 @@ from gateway.server.http.inbound import Connection
 from gateway.server.telemetry.metrics import METRICS
 from outbox.database.transaction import Database
 from tests.support.site import Site, serving
+from tests.support.tables import in_turn
 from tests.support.waiting import until
 
 pytestmark = pytest.mark.parametrize("db_url", ["sqlite"], indirect=True)
@@ -239,7 +241,7 @@ async def test_keep_alive_shortens_as_places_run_out(db: Database) -> None:
             writer.close()
 
 
-@pytest.mark.parametrize(
+@in_turn(
     ("head", "status"),
     [
         (b"".join(b"X%d: %s\r\n" % (n, b"x" * 7_000) for n in range(6)), 431),
@@ -259,6 +261,41 @@ async def test_heads(site: Site, head: bytes, status: int) -> None:
     async with connected(site) as (reader, writer):
         writer.write(line + b" HTTP/1.1\r\nHost: a\r\n" + head + b"\r\n" + end)
         assert int((await reader.readline())[9:12]) == status
+
+
+@pytest.mark.parametrize(
+    ("request_", "status", "said"),
+    [
+        (b"GET /api/contacts?search=" + b"a" * 9_000 + b" HTTP/1.1\r\nHost: a\r\n\r\n", 400,
+         "The address is too long; send a shorter query, or several requests."),
+        (b"GET /api/contacts HTTP/1.1\r\nHost: a\r\nX: \x7f\r\n\r\n", 400,
+         "The request is not valid HTTP."),
+        (b"GET /api/contacts HTTP/1.1\r\nHost: a\r\nX: " + b"x" * 17_000 + b"\r\n\r\n", 431,
+         "The headers are too large or too many."),
+        (b"GET /api/contacts HTTP/1.1\r\nHost: a\r\nExpect: tea\r\n\r\n", 417,
+         "The Expect header is not supported."),
+    ],
+)  # fmt: skip
+async def test_a_refused_head_says_why(site: Site, request_: bytes, status: int, said: str) -> None:
+    async with connected(site) as (reader, writer):
+        writer.write(request_)
+        assert int((await reader.readline())[9:12]) == status
+        await reader.readuntil(b"\r\n\r\n")
+        body = json.loads(await reader.readuntil(b"}"))
+        assert (body["error"], body["code"]) == (said, "validation_error")
+        assert "requestId" in body
+
+
+async def test_a_key_that_is_no_text_is_unknown_to_each_door(site: Site) -> None:
+    for door in (b"GET /api/contacts", b"POST /mcp"):
+        async with connected(site) as (reader, writer):
+            body = b'{"jsonrpc":"2.0","id":1,"method":"tools/list"}'
+            writer.write(
+                door
+                + b" HTTP/1.1\r\nHost: a\r\nX-API-Key: \xff\r\nContent-Type: application/json\r\n"
+                b"Content-Length: %d\r\n\r\n%s" % (len(body), body)
+            )
+            assert b" 401 " in await reader.readline(), door
 
 
 async def test_a_head_that_does_not_end_is_too_large(site: Site) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import struct
 from collections.abc import AsyncIterator, Callable
@@ -364,3 +365,21 @@ async def test_an_installation_without_a_place_for_images_says_so(db: Database) 
 
 def replace_url() -> Any:
     return msgspec.structs.replace(Config().database, url="postgresql://u@h/d")
+
+
+async def test_images_of_one_owner_leave_a_place_to_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, ends = list[bytes](), asyncio.Event()
+
+    async def encoded(data: bytes) -> encoding.Picture:
+        begun.append(data)
+        await ends.wait()
+        return encoding.Picture(data, "image/png", 1, 1)
+
+    monkeypatch.setattr(encoding, "encoded", encoded)
+    encoder = encoding.Encoder()
+    sent = (("greedy", b"1"), ("greedy", b"2"), ("honest", b"3"))
+    tasks = [asyncio.create_task(encoder.encode(owner, data)) for owner, data in sent]
+    await asyncio.sleep(0)
+    assert begun == [b"1", b"3"]
+    ends.set()
+    assert [picture.data for picture in await asyncio.gather(*tasks)] == [b"1", b"2", b"3"]

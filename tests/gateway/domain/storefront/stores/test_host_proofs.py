@@ -18,7 +18,8 @@ from gateway.server import config
 from gateway.server.storefront import lookups_of
 from gateway.server.upkeep import host_lookups
 from outbox import database
-from outbox.database.transaction import Database
+from outbox.database.transaction import Database, Tx
+from outbox.durations import DAY, MINUTE, SECOND
 from outbox.ids import Ids
 from tests.gateway.domain.storefront.stores.test_hostnames import Later, pass_days, take
 from tests.support.console import guest
@@ -81,6 +82,11 @@ async def api(db_url: str) -> AsyncIterator[RestApi]:
     async with serving(db, settings) as site:
         yield RestApi(site)
     await db.close()
+
+
+async def due_after(tx: Tx) -> int | None:
+    row = await tx.one("select due_at - asked_at from store_hosts")
+    return None if row is None else row[0]
 
 
 def look(db: Database, names: Names) -> host_lookups.HostLookups:
@@ -167,6 +173,51 @@ async def test_a_record_that_goes_ends_the_proof_after_a_week_but_an_error_never
     await lookups.run_once()
     assert await states(ana, store) == {HOST: "missing"}
     assert not await served(api)
+
+
+async def test_a_hostname_without_its_record_is_looked_for_ever_more_rarely_and_then_no_more(
+    api: RestApi, ana: Person, bia: Person, names: Names
+) -> None:
+    store = (await take(ana, HOST)).body["id"]
+    lookups, looks = look(api.db, names), [0]
+    await lookups.run_once()
+    while (wait := await api.db.read(due_after)) is not None:
+        pass_days(api.db, (wait - SECOND) / DAY)
+        await lookups.run_once()
+        assert len(names.asked) == len(looks)
+        pass_days(api.db, SECOND / DAY)
+        await lookups.run_once()
+        looks.append(wait)
+    assert len(names.asked) == len(looks) < 80
+    assert (looks[1], looks == sorted(looks), looks[-1] <= DAY) == (5 * MINUTE, True, True)
+    assert 14 * DAY <= sum(looks) <= 15 * DAY
+    assert await states(ana, store) == {HOST: "expired"}
+    pass_days(api.db, 30)
+    await lookups.run_once()
+    assert len(names.asked) == len(looks)
+    # "Check again" begins anew; it looks no sooner for being asked often.
+    path = f"/api/stores/{store}/hostnames/check"
+    assert (await bia.post(path)).status in (403, 404)
+    for _ in range(3):
+        assert (await ana.post(path)).status == 200
+        await lookups.run_once()
+    assert len(names.asked) == len(looks) + 1
+    names.records[RECORD] = [host_proofs.value_of(ana.user_id)]
+    pass_days(api.db, 5 * MINUTE / DAY)
+    await lookups.run_once()
+    assert await states(ana, store) == {HOST: "verified"}
+
+
+async def test_accounts_take_turns_at_look_ups(
+    api: RestApi, ana: Person, bia: Person, names: Names, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(host_proofs, "AT_ONCE", 4)
+    for number in range(2):
+        hosts = [f"h{number}-{n}.example.com" for n in range(12)]
+        assert (await take(ana, *hosts)).status == 201
+    assert (await take(bia, "zzz.example.com")).status == 201
+    first = await api.db.read(host_proofs.due)
+    assert [owner for _, owner in first].count(bia.user_id) == 1
 
 
 async def test_name_servers_that_say_nothing_hold_up_no_request(

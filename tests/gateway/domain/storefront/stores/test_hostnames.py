@@ -22,10 +22,10 @@ from tests.support.site import serving
 class Later(SystemClock):
     """A clock that the test puts forward."""
 
-    days = 0
+    days: float = 0
 
     def wall(self) -> int:
-        return super().wall() + self.days * DAY
+        return super().wall() + round(self.days * DAY)
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ async def take(who: Person, hostname: str, *aliases: str) -> Reply:
     return await who.post("/api/stores", body)
 
 
-def pass_days(db: Database, days: int) -> None:
+def pass_days(db: Database, days: float) -> None:
     assert isinstance(db.clock, Later)
     db.clock.days += days
 

@@ -21,10 +21,7 @@ def _document(text: str) -> str:
     number = taxpayer.cpf(text)
     if number is not None:
         return f"{number[:3]}.{number[3:6]}.{number[6:9]}-{number[9:]}"
-    number = cnpj.normal(text)
-    if number is None:
-        return text
-    return f"{number[:2]}.{number[2:5]}.{number[5:8]}/{number[8:12]}-{number[12:]}"
+    return cnpj.masked(text)
 
 
 @lru_cache(maxsize=10_000)
