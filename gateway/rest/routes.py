@@ -13,6 +13,7 @@ from gateway.domain.sales import invoices, order_verbs, orders, quotes
 from gateway.domain.sales.invoices import INVOICES
 from gateway.domain.sales.orders import ORDERS
 from gateway.domain.sales.quotes import QUOTES
+from gateway.domain.storefront.stores.stores import STORES
 from gateway.records.errors import Refusal
 from gateway.rest import (
     account,
@@ -55,6 +56,8 @@ Route = tuple[str, str, Operation]
 MOVES = ("invalid_transition", "conflict")
 MOVED = (QUOTES, INVOICES)
 """Resources whose records refuse some changes in some states."""
+CHANGES = {one.plural: MOVES for one in MOVED} | {STORES.plural: ("conflict",)}
+"""Why a change of a record is refused, by resource; a store's hostname can be another's."""
 
 
 def of_records(entry: Entry) -> tuple[Route, ...]:
@@ -68,7 +71,7 @@ def of_records(entry: Entry) -> tuple[Route, ...]:
         routes.append(("POST", f"{path}/batch", batches.batch(of, entry.create)))
     routes.append(("GET", one, records.read(of)))
     if entry.change is not None:
-        changing = records.change(of, entry.change, MOVES if of in MOVED else ())
+        changing = records.change(of, entry.change, CHANGES.get(of.plural, ()))
         routes += (("PUT", one, changing), ("PATCH", one, changing))
     if of.deletable:
         routes.append(("DELETE", one, records.remove(of, entry.remove)))

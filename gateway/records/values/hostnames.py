@@ -6,6 +6,7 @@ from typing import Any
 from gateway.records.values.emails import ascii_domain
 from gateway.records.values.format import Format, Wrong
 from gateway.records.values.formats import string
+from gateway.records.values.patterns import HOST, ORIGIN
 
 _LABEL = r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?"
 _NAME = re.compile(rf"(?:{_LABEL}\.)*{_LABEL}")
@@ -31,7 +32,9 @@ def hostname() -> Format:
             raise Wrong("invalid_hostname", "Send a hostname such as shop.example.com.")
         return name
 
-    return Format(check, {"type": "string", "minLength": 1, "maxLength": LONGEST + 10})
+    return Format(
+        check, {"type": "string", "minLength": 1, "maxLength": LONGEST + 10, "pattern": HOST}
+    )
 
 
 def origin() -> Format:
@@ -48,4 +51,6 @@ def origin() -> Format:
         shown = "" if port is None or port[0] == default else port[0]
         return f"{scheme}://{name}{shown}"
 
-    return Format(check, {"type": "string", "minLength": 8, "maxLength": LONGEST + 20})
+    return Format(
+        check, {"type": "string", "minLength": 8, "maxLength": LONGEST + 20, "pattern": ORIGIN}
+    )

@@ -22,6 +22,10 @@ _REST = rf"(?::(?:{_PORT}))?(?:[/?#][^\s\u0000-\u0020\u007f]*)?$"
 _SCHEME_AND_HOST = rf"[Hh][Tt][Tt][Pp][Ss]?://{_LABEL}(?:\.{_LABEL})*"
 URL = rf"^{_SCHEME_AND_HOST}{_REST}"
 WEBSITE = rf"^(?:{_SCHEME_AND_HOST}|{_LABEL}(?:\.{_LABEL})+){_REST}"
+# A name of a host, maybe with a port: the ASCII of names, and whatever IDNA reads of the rest.
+_HOST = r"[^\s\u0000-\u002c\u002f\u003a-\u0040\u005b-\u0060\u007b-\u007f]+(?::[0-9]{1,5})?\s*$"
+HOST = rf"^\s*{_HOST}"
+ORIGIN = rf"^[Hh][Tt][Tt][Pp][Ss]?://\s*{_HOST}"
 SLUG = r"^[a-z0-9]+(?:-[a-z0-9]+)*$"
 CODE = rf"^[^{BLANK}]+$"
 # The form alone: it does not check the two check digits.

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from gateway.records.values import cnpj, dates, formats, instants, nested, numbers
+from gateway.records.values import cnpj, dates, formats, hostnames, instants, nested, numbers
 from gateway.records.values.folding import BYTES, fold, without_case
 from gateway.records.values.format import Format, Wrong, of_json
 from gateway.records.values.nested import Member
@@ -35,6 +35,15 @@ GOOD: list[tuple[Format, list[Any]]] = [
         formats.email(),
         ["a@b.co", "maria.silva+tag@mail.example.com", "o'neil@x-y.com", "josé@exämple.com",
          "a" * 64 + "@example.com", "1@2.com", "!#$%&'*+/=?^_`{|}~-@example.org"],
+    ),
+    (
+        hostnames.hostname(),
+        ["localhost", "Shop.Example.com.", "loja.example:8443", " bücher.example ", "日本。jp",
+         "-ı9z.example", "１２３.example", "a\u00adb.example", "лавка.рф"],
+    ),
+    (
+        hostnames.origin(),
+        ["https://shop.example.com", "HTTP://localhost:3000", "https://bücher.example:443"],
     ),
     (formats.phone(), ["123", "(11) 98888-7777", "+55 11 98888.7777 x12", "0" * 40]),
     (

@@ -1,7 +1,9 @@
 """How a person is found in text, and how much is compared for it."""
 
 import asyncio
+import os
 import random
+import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -133,8 +135,8 @@ def test_patterns_are_found_wherever_a_piece_ends(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(automaton, "PIECE", 3)
     dice = random.Random(44)
     for _ in range(200):
-        patterns = {"".join(dice.choices("abé", k=dice.randint(1, 5))) for _ in range(4)}
-        text = "".join(dice.choices("abéx", k=40))
+        patterns = {"".join(dice.choices("abé😀", k=dice.randint(1, 5))) for _ in range(4)}
+        text = "".join(dice.choices("abéx😀", k=40))
         known = Automaton(patterns)
         covered = {
             place for one in patterns for start in range(len(text)) if text.startswith(one, start)
@@ -144,6 +146,20 @@ def test_patterns_are_found_wherever_a_piece_ends(monkeypatch: pytest.MonkeyPatc
         assert {place for start, end in found for place in range(start, end)} == covered
         assert all(end < start for (_, end), (start, _) in pairwise(found))
         assert known.within(text) is bool(covered)
+
+
+def test_long_texts_with_and_without_emoji_leave_the_memory_whole() -> None:
+    """Python checks each block of memory: without it, the process ends at some later time."""
+    code = (
+        "from gateway.domain.privacy.automaton import Automaton\n"
+        "known, text = Automaton(['ab']), 'x' * 5_000 + chr(0x1F600) * 5_000 + 'é' * 9_000 + 'ab'\n"
+        "assert known.within(text) and known.spans(text) == [(19_000, 19_002)]"
+    )
+    checking = os.environ | {"PYTHONMALLOC": "debug"}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=checking, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
 
 
 def test_searches_give_way_to_requests() -> None:
