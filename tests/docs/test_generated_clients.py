@@ -46,6 +46,9 @@ STEPS: tuple[tuple[str, str], ...] = (
 FURTHER: tuple[tuple[str, str], ...] = (("rejectQuote", "sendQuote"), ("cancelQuote", ""))
 """Verbs of quotes that each need another quote, and the verb before."""
 
+WITHOUT = {"sendInvoice", "uploadProductImage"}
+"""Verbs that the tour leaves out: one needs a mail server, the other sends a file."""
+
 Step = dict[str, Any]
 
 
@@ -128,6 +131,11 @@ def _verbs() -> Iterator[Step]:
             yield call(before, path={"id": "$other quote"})
         yield call(name, path={"id": "$other quote"})
     yield call("createInvoice", saves="other invoice")
+    for title, noun in (("Quote", "quote"), ("Invoice", "other invoice")):
+        yield call(f"link{title}", path={"id": f"${noun}"})
+        yield call(f"endLinksOf{title}", path={"id": f"${noun}"})
+    for name in ("listStoreHostnames", "checkStoreHostnames"):
+        yield call(name, path={"id": "$store"})
     yield call("cancelInvoice", path={"id": "$other invoice"})
     yield call("createContact", body={"name": "Eva", "email": "eva@example.com"}, saves="eva")
     for noun, title in (("eva", "Contact"), ("other client", "Client")):
@@ -185,7 +193,7 @@ def _title(noun: str) -> str:
     return "".join(word.capitalize() for word in re.split(r"\W", noun))
 
 
-MODELS = 320
+MODELS = 450
 """At most so many; an error model for each operation were 2,000."""
 
 
@@ -221,7 +229,7 @@ async def test_the_tour_calls_every_operation_of_records(db_url: str) -> None:
         if path in (f"/api/{entry.resource.plural}", f"/api/{entry.resource.plural}/{{id}}")
     }
     wanted |= {operation.name for _, _, operation in VERBS}
-    assert wanted - called == set()
+    assert wanted - called == WITHOUT
 
 
 async def test_a_client_of_openapi_python_client_tours_all_resources(

@@ -60,7 +60,8 @@ async function typed(): Promise<string[]> {
   const made = await sdk.createContact({ client, body: { name: "Bruno", source: "web" } });
   if (!made.data) throw new Error(made.error.code);
   const read = await sdk.getContact({ client, path: { id: made.data.id! } });
-  const contact: Contact = read.data!;
+  // Without `fields` a response has the whole record.
+  const contact = read.data as Contact;
   const status: DealStatus = "open";
   const deals = await sdk.listDeals({ client, query: { status, include: "company" } });
   const first: string | undefined = deals.data!.included?.companies?.[0]?.name;
