@@ -148,10 +148,8 @@ async def _answer(
             request[READER] = reader_of(request, visitor)
             request[TROUBLES] = troubles.of(request, visitor) if visitor.troubled else troubles.NONE
         if visitor.session is None:
-            stranger = visitor
-            response = await turns.of_stranger(
-                request, lambda: _to_stranger(request, stranger, act, public=public)
-            )
+            to_stranger = partial(_to_stranger, request, visitor, act, public=public)
+            response = await turns.of_stranger(request, to_stranger)
         elif not enrolling and _must_enrol(request, visitor):
             response = _to_page(request, ENROL)
         elif not brief:
@@ -160,8 +158,7 @@ async def _answer(
             make = partial(_acted, request, visitor, act)
             response = await turns.of_account(request, visitor.session.owner_id, make)
     except Refusal as refusal:
-        refusal_page = partial(_refused, request, visitor, refusal)
-        response = await turns.of_stranger(request, refusal_page)
+        response = await turns.of_stranger(request, partial(_refused, request, visitor, refusal))
     except Crowded as crowded:
         facts = {"retry_after": crowded.seconds}
         response = refused(request, visitor, Refusal("rate_limited", "error.crowded", facts=facts))

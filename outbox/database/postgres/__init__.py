@@ -46,7 +46,6 @@ from outbox.database.postgres.signals import Signals
 from outbox.database.postgres.streams import Streams
 from outbox.database.postgres.units import Unit, Units
 from outbox.database.transaction import (
-    DUTIES,
     PACE,
     Batch,
     Home,
@@ -61,6 +60,7 @@ from outbox.database.transaction import (
     Unsubscribe,
     Values,
     Wake,
+    asker,
     note_commit,
     patience,
 )
@@ -252,9 +252,7 @@ class PostgresDatabase:
         """Return the queue of writes, and whose write this is; the engine's own pools have none."""
         if self._writes is None:
             return None
-        current = patience.get()
-        owner = DUTIES if current is None else current.owner
-        return Turn(self._writes, owner, "PostgreSQL: too many writes at once")
+        return Turn(self._writes, asker(), "PostgreSQL: too many writes at once")
 
 
 def unopened(url: str, clock: Clock, ids: Ids, size: int) -> PostgresDatabase:

@@ -1,11 +1,16 @@
 """The cart of a visitor: its lines and totals, its limits, and whom it belongs to."""
 
 import re
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
-from gateway.domain.storefront.carts.rows import LIFETIME
+import pytest
+
+from gateway.domain.storefront.carts import looks
+from gateway.domain.storefront.carts.rows import LIFETIME, Cart
+from gateway.domain.storefront.visitors.shopper import Shopper
 from gateway.server.storefront import STOREFRONT
-from outbox.database.transaction import Row, Tx
+from outbox.database.transaction import Database, Row, Tx
 from outbox.durations import DAY
 from tests.support.carts import EMPTY, cart, change, sell
 from tests.support.shop import Answer, Shop, open_shop
@@ -88,6 +93,24 @@ async def test_a_token_that_the_store_did_not_make_is_replaced(shop: Shop, token
     headers: dict[str, Any] = {"Cookie": f"cartSession={token}"}
     answer = await shop.browser().send(query, {"h": shop.hostname}, **headers)
     assert re.fullmatch(r"[\w-]{43}", answer.headers["X-Cart-Session"])
+
+
+@pytest.mark.parametrize("db_url", ["sqlite"], indirect=True)
+async def test_looks_of_so_many_visitors_wait_at_most(
+    db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(looks, "MOST", 2)
+    waiting, cart_of_one = looks.Looks(db), SimpleNamespace(id="c" * 24, touched_at=1)
+
+    def look(token: str, total: int) -> None:
+        visitor = SimpleNamespace(store=SimpleNamespace(id="s"), customer_id=None, cart_token=token)
+        waiting.showed(cast("Shopper", visitor), cast("Cart", cart_of_one), total)
+
+    for number, token in enumerate("abca"):
+        look(token, number)
+    assert {token: one.total for (_, token), one in waiting.waiting.items()} == {"a": 3, "b": 1}
+    await waiting.settle_all()
+    assert waiting.waiting == {}
 
 
 async def test_a_cart_lives_for_a_week_after_its_last_use(shop: Shop) -> None:

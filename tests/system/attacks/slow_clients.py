@@ -64,8 +64,8 @@ async def unread(paths: Sequence[str], at_once: int, target: Target) -> Counter[
                         async with asyncio.timeout_at(end):
                             await writer.drain()
                         got[200] += len(paths)
-                    while loop.time() < end and not writer.transport.is_closing():
-                        await asyncio.sleep(0.5)
+                    async with asyncio.timeout_at(end):
+                        await writer.wait_closed()
                 except TimeoutError:
                     pass
                 finally:
