@@ -268,7 +268,15 @@ def build_shared(config: Config, watched: Watched, parts: Parts, stack: AsyncExi
         db, config.mail, metrics.mail, service=config.service.name, site=config.server.public_url,
         mark=cells.marked,
     )  # fmt: skip
-    return Shared(guard, Credentials(db, metrics), passwords, cells, fetcher, mailer, images)
+    return Shared(
+        guard=guard,
+        credentials=Credentials(db, metrics),
+        passwords=passwords,
+        cells=cells,
+        fetcher=fetcher,
+        mailer=mailer,
+        images=images,
+    )
 
 
 def build_work(
@@ -280,10 +288,19 @@ def build_work(
     if role != "api":
         delivery = Delivery(config, db, keyring, shared.guard, watched.watch.spans, parts)
     upkeep = Upkeep(
-        db, metrics, shared.credentials, startup.sqlite_file(config), config.retention,
-        shared.mailer, config.database.disk_bytes, parts, keyring,
-        registration_of(config, db, shared.cells), lookups_of(config, db), shared.images.sweep,
-    )  # fmt: skip
+        db=db,
+        metrics=metrics,
+        credentials=shared.credentials,
+        file=startup.sqlite_file(config),
+        retention=config.retention,
+        mailer=shared.mailer,
+        disk_bytes=config.database.disk_bytes,
+        parts=parts,
+        ring=keyring,
+        registration=registration_of(config, db, shared.cells),
+        lookups=lookups_of(config, db),
+        sweep_images=shared.images.sweep,
+    )
     grace = config.server.shutdown_seconds / 2
     return Work(upkeep, delivery, db.clock, watched.health, metrics, grace)
 

@@ -53,9 +53,15 @@ class Done(Struct, frozen=True):
 
 
 ME_EXAMPLE = Me(
-    shapes.example_id("user"), "maria@example.com", "Maria Silva", "America/Sao_Paulo",
-    "pt-BR", shapes.NOW, ["read", "write"], shapes.example_id("key"),
-)  # fmt: skip
+    id=shapes.example_id("user"),
+    email="maria@example.com",
+    name="Maria Silva",
+    timezone="America/Sao_Paulo",
+    language="pt-BR",
+    created_at=shapes.NOW,
+    scopes=["read", "write"],
+    key_id=shapes.example_id("key"),
+)
 
 
 @operation(
@@ -136,6 +142,12 @@ async def me(request: web.Request) -> web.Response:
 def me_of(user: Row, caller: Actor) -> Me:
     """Return the account of a user with the scopes of the caller's credential."""
     return Me(
-        user["id"], user["email"], user["name"], user["timezone"], user["language"],
-        dates.show(user["created_at"]), sorted(caller.scopes), caller.key_id or UNSET,
-    )  # fmt: skip
+        id=user["id"],
+        email=user["email"],
+        name=user["name"],
+        timezone=user["timezone"],
+        language=user["language"],
+        created_at=dates.show(user["created_at"]),
+        scopes=sorted(caller.scopes),
+        key_id=caller.key_id or UNSET,
+    )

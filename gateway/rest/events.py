@@ -188,8 +188,12 @@ def _number(query: Mapping[str, str], name: str, default: int) -> int:
 
 def _shown(entry: Entry) -> Event:
     return Event(
-        entry.id, entry.name, entry.record_id, entry.record_version, dates.show(entry.occurred_at),
-        None if entry.body is None else entry.body.decode(),
-        UNSET if entry.request_id is None else entry.request_id,
-        UNSET if entry.erased_at is None else dates.show(entry.erased_at),
-    )  # fmt: skip
+        id=entry.id,
+        event=entry.name,
+        record_id=entry.record_id,
+        record_version=entry.record_version,
+        occurred_at=dates.show(entry.occurred_at),
+        body=None if entry.body is None else entry.body.decode(),
+        request_id=UNSET if entry.request_id is None else entry.request_id,
+        erased_at=UNSET if entry.erased_at is None else dates.show(entry.erased_at),
+    )

@@ -97,10 +97,27 @@ class Imports(Struct, frozen=True):
 
 
 RUNNING = ImportJob(
-    shapes.example_id("import"), "contacts", "running", False, "utf-8",
-    {"Nome": "name", "E-mail": "email"}, ["Columns not imported: Apelido."], 1042, 0, 0, 0, 0, 0, 0,
-    "auto", "auto", "lenient", "refuse", shapes.NOW, faults=[],
-)  # fmt: skip
+    id=shapes.example_id("import"),
+    type="contacts",
+    state="running",
+    dry_run=False,
+    encoding="utf-8",
+    columns={"Nome": "name", "E-mail": "email"},
+    notices=["Columns not imported: Apelido."],
+    rows=1042,
+    done=0,
+    created=0,
+    updated=0,
+    unchanged=0,
+    faulty=0,
+    warnings=0,
+    numbers="auto",
+    dates="auto",
+    mode="lenient",
+    duplicates="refuse",
+    created_at=shapes.NOW,
+    faults=[],
+)
 ENDED = msgspec.structs.replace(
     RUNNING, state="done", done=1042, created=1000, updated=40, unchanged=1, faulty=1, warnings=1,
     finished_at=shapes.NOW,
@@ -134,17 +151,31 @@ def shown(job: Import, faults: Sequence[LineFault] | None = None) -> ImportJob:
     told = column_notices.of(ENTRIES[job.plural].resource, job.headings, job.fields)
     ended = job.finished_at
     return ImportJob(
-        job.id, job.plural, job.state, job.dry_run, job.encoding, columns,  # type: ignore[arg-type] # the schema of the table checks it
-        [one.text for one in told], job.line_count, job.done, job.created, job.updated,
-        job.unchanged, job.faulty, job.warnings,
-        job.options.numbers, job.options.dates, job.options.mode, job.options.duplicates,
-        dates.show(job.created_at),
-        UNSET if ended is None else dates.show(ended),
-        UNSET if job.reason is None else job.reason,
-        UNSET if faults is None else [
-            ImportFault(f.line, f.heading, f.error, f.value, f.warning) for f in faults
-        ],
-    )  # fmt: skip
+        id=job.id,
+        type=job.plural,
+        state=job.state,
+        dry_run=job.dry_run,
+        encoding=job.encoding,
+        columns=columns,  # type: ignore[arg-type] # the schema of the table checks it
+        notices=[one.text for one in told],
+        rows=job.line_count,
+        done=job.done,
+        created=job.created,
+        updated=job.updated,
+        unchanged=job.unchanged,
+        faulty=job.faulty,
+        warnings=job.warnings,
+        numbers=job.options.numbers,
+        dates=job.options.dates,
+        mode=job.options.mode,
+        duplicates=job.options.duplicates,
+        created_at=dates.show(job.created_at),
+        finished_at=UNSET if ended is None else dates.show(ended),
+        reason=UNSET if job.reason is None else job.reason,
+        faults=UNSET
+        if faults is None
+        else [ImportFault(f.line, f.heading, f.error, f.value, f.warning) for f in faults],
+    )
 
 
 def import_of(entry: Entry) -> Operation:

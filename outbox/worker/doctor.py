@@ -102,9 +102,14 @@ class Doctor:
         if permission is not None:
             own = with_handshake(own, permission, refusal)
         return Examination(
-            request.url, (*steps, *own), outcome, self._decide(outcome, schedule), schedule,
-            started_at, () if refusal is not None else tuple(masked(headers, request.form)),
-        )  # fmt: skip
+            url=request.url,
+            steps=(*steps, *own),
+            outcome=outcome,
+            decision=self._decide(outcome, schedule),
+            schedule=schedule,
+            started_at=started_at,
+            headers=() if refusal is not None else tuple(masked(headers, request.form)),
+        )
 
     def _decide(self, outcome: Outcome, schedule: Schedule) -> Decision:
         return decide(

@@ -302,7 +302,17 @@ class Sends:
         at = self._clock.wall() if started_at is None else started_at
         needed = self._settings.needed
         self._put(
-            Result(delivery, decision, outcome, at, headers, url, node_id, needed, permission)
+            Result(
+                delivery=delivery,
+                decision=decision,
+                outcome=outcome,
+                started_at=at,
+                request_headers=headers,
+                url=url,
+                node_id=node_id,
+                needed=needed,
+                permission=permission,
+            )
         )
 
 

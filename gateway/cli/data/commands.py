@@ -87,11 +87,16 @@ async def backup(config: Config, arguments: Namespace, say: Say) -> None:
             if foreign is not None and arguments.with_key:
                 raise CannotStart(foreign)
             manifest = Manifest(
-                place.clock.wall(), program_version(), source.engine, tuple(source.migrations),
-                tuple(source.tables),
-                ring.key_ids if ring and foreign is None else await backup_keys.needed(source),
-                backup_keys.text(config) if arguments.with_key else None,
-            )  # fmt: skip
+                made_at=place.clock.wall(),
+                version=program_version(),
+                engine=source.engine,
+                migrations=tuple(source.migrations),
+                tables=tuple(source.tables),
+                key_ids=ring.key_ids
+                if ring and foreign is None
+                else await backup_keys.needed(source),
+                keys=backup_keys.text(config) if arguments.with_key else None,
+            )
             archive = ArchiveWriter(handle, arguments.file, manifest)
             counts = {table.name: 0 for table in source.tables}
             expected = max(sum(table.rows for table in source.tables), 1)

@@ -65,9 +65,16 @@ class Forwarding:
         now = self._clock.wall()
         timestamp = msgspec.json.decode(body)["timestamp"]
         request = Request(
-            entry.id, entry.event, timestamp, entry.record_version, 1, "event", self._url, body,
-            (self._how.secret,),
-        )  # fmt: skip
+            event_id=entry.id,
+            event_name=entry.event,
+            timestamp=timestamp,
+            record_version=entry.record_version,
+            attempt=1,
+            origin="event",
+            url=self._url,
+            body=body,
+            secrets=(self._how.secret,),
+        )
         headers = compose(
             request, service=self._how.service, now_wall=now, span_id=self._ids.token(8).hex()
         )

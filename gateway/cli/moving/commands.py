@@ -38,15 +38,13 @@ from outbox.database.transfer_ends import exclusive
 from outbox.errors import CannotStart
 from outbox.ids import Ids
 from outbox.queue.drain.fanout import fan_out
-from outbox.queue.state.deliveries import Capacity
+from outbox.queue.state.deliveries import NO_ROOM
 from outbox.queue.upkeep import owner_moves
 from outbox.queue.upkeep.owner_moves import MoveState
 from outbox.webhooks import key_mark
 from outbox.webhooks.secrets import KeyRing
 
 Say = Callable[[str], None]
-NO_ROOM = Capacity("", "", 0, 0, 0, {}, 0)
-"""Fan-out makes deliveries and claims none."""
 
 
 async def move(config: Config, arguments: Namespace, say: Say) -> None:

@@ -35,7 +35,7 @@ from outbox.database.transaction import Tx
 from outbox.errors import CannotStart
 from outbox.events import event_index
 from outbox.queue.drain.fanout import fan_out
-from outbox.queue.state.deliveries import Capacity
+from outbox.queue.state.deliveries import NO_ROOM
 from outbox.queue.upkeep import owner_moves
 from outbox.queue.upkeep.owner_moves import MoveState, State
 
@@ -46,8 +46,6 @@ SETTLE_SECONDS = 0.5
 FAN_OUT_SECONDS = 0.2
 """Time that fan-out of the servers gets before the command does it."""
 LOOK_SECONDS = 0.01
-NO_ROOM = Capacity("", "", 0, 0, 0, {}, 0)
-"""Fan-out makes deliveries and claims none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,9 +69,16 @@ def course(
         ends_at = next_at + round(sum(schedule.waits[delivery.tries :]) * SECOND)
     latest = list(attempts[:SHOWN])[::-1]
     return Course(
-        latest, attempted - len(latest), attempted - len(attempts), max(number, 1), total,
-        next_at, ends_at, zone, now,
-    )  # fmt: skip
+        attempts=latest,
+        earlier=attempted - len(latest),
+        unshown=attempted - len(attempts),
+        number=max(number, 1),
+        total=total,
+        next_at=next_at,
+        ends_at=ends_at,
+        zone=zone,
+        now=now,
+    )
 
 
 def _local(at: int, zone: str) -> datetime:

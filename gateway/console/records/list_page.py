@@ -221,9 +221,14 @@ def _listed(section: ResourcePages, asked: Asked, look: CellStyle, page: Page) -
     elif asked.page > 1:
         backward = asked.to(page=asked.page - 1)
     return Listed(
-        rows, [Markup(head) for head in heads], Markup(body),  # noqa: S704 - made of cells
-        columns, page.total, forward, backward,
-    )  # fmt: skip
+        rows=rows,
+        heads=[Markup(head) for head in heads],  # noqa: S704 - made of cells
+        body=Markup(body),  # noqa: S704 - made of cells
+        columns=columns,
+        total=page.total,
+        next=forward,
+        previous=backward,
+    )
 
 
 def _titles(section: ResourcePages, column: Column) -> Callable[[Record], str]:

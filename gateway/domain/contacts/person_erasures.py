@@ -228,11 +228,19 @@ def _of(row: Row) -> Erasure:
     stage: Any = row["stage"]
     person = row["person"]
     return Erasure(
-        row["id"], row["owner_id"], row["noun"], row["record_id"], row["requested_at"],
-        row["completed_at"], stage, row["place"],
-        None if person is None else json.decode(person, type=Person),
-        json.decode(row["records"], type=tuple[str, ...]),
-        json.decode(row["erased"], type=dict[str, int]),
-        json.decode(row["kept"], type=dict[str, int]), row["seal"], row["seal_key"],
-        row["put_aside"],
-    )  # fmt: skip
+        id=row["id"],
+        owner_id=row["owner_id"],
+        noun=row["noun"],
+        record_id=row["record_id"],
+        requested_at=row["requested_at"],
+        completed_at=row["completed_at"],
+        stage=stage,
+        place=row["place"],
+        person=None if person is None else json.decode(person, type=Person),
+        records=json.decode(row["records"], type=tuple[str, ...]),
+        erased=json.decode(row["erased"], type=dict[str, int]),
+        kept=json.decode(row["kept"], type=dict[str, int]),
+        seal=row["seal"],
+        seal_key=row["seal_key"],
+        put_aside=row["put_aside"],
+    )

@@ -314,11 +314,17 @@ async def faults(tx: Tx, import_id: str, after: int, most: int) -> Sequence[Line
     )  # fmt: skip
     return [
         LineFault(
-            row["line"], row["heading"], row["error"], row["field"] or "", row["code"] or "",
-            row["value"], bool(row["warning"]), json.decode(row["parameters"]),
+            line=row["line"],
+            heading=row["heading"],
+            error=row["error"],
+            field=row["field"] or "",
+            code=row["code"] or "",
+            value=row["value"],
+            warning=bool(row["warning"]),
+            values=json.decode(row["parameters"]),
         )
         for row in rows
-    ]  # fmt: skip
+    ]
 
 
 async def listed(tx: Tx, actor: Actor) -> Sequence[Import]:
@@ -344,7 +350,16 @@ def line_faults(
         place = job.headings.index(heading) if heading else len(cells)
         value = cells[place][:MOST_VALUE] if place < len(cells) else ""
         told.append(
-            LineFault(number, heading, said, fault.field, fault.code, value, warning, fault.values)
+            LineFault(
+                line=number,
+                heading=heading,
+                error=said,
+                field=fault.field,
+                code=fault.code,
+                value=value,
+                warning=warning,
+                values=fault.values,
+            )
         )
     return told
 
@@ -352,11 +367,30 @@ def line_faults(
 def import_of(row: Row) -> Import:
     """Return the import of a row of its table."""
     return Import(
-        row["id"], row["owner_id"], row["plural"], row["state"], bool(row["dry_run"]),
-        bool(row["held"]), json.decode(row["headings"], type=list[str]),
-        json.decode(row["fields"], type=list[str]), row["encoding"], row["line_count"],
-        row["place"], row["done"], row["created"], row["updated"], row["unchanged"], row["faulty"],
-        row["reason"], row["created_at"], row["finished_at"], row["separator"],
-        json.decode(row["options"], type=Options), json.decode(row["shown"], type=list[int]),
-        row["run"], row["warnings"], row["kept_lines"], row["kept_characters"],
-    )  # fmt: skip
+        id=row["id"],
+        owner_id=row["owner_id"],
+        plural=row["plural"],
+        state=row["state"],
+        dry_run=bool(row["dry_run"]),
+        held=bool(row["held"]),
+        headings=json.decode(row["headings"], type=list[str]),
+        fields=json.decode(row["fields"], type=list[str]),
+        encoding=row["encoding"],
+        line_count=row["line_count"],
+        place=row["place"],
+        done=row["done"],
+        created=row["created"],
+        updated=row["updated"],
+        unchanged=row["unchanged"],
+        faulty=row["faulty"],
+        reason=row["reason"],
+        created_at=row["created_at"],
+        finished_at=row["finished_at"],
+        separator=row["separator"],
+        options=json.decode(row["options"], type=Options),
+        shown=json.decode(row["shown"], type=list[int]),
+        run=row["run"],
+        warnings=row["warnings"],
+        kept_lines=row["kept_lines"],
+        kept_characters=row["kept_characters"],
+    )

@@ -66,6 +66,14 @@ def of_url(url: str, secret: str, *, clock: Clock, ids: Ids, timeout_s: float) -
     now = clock.wall()
     body = message(FIRST_EVENT, now, sample(FIRST_EVENT, ids.new(now), now))
     return Request(
-        ids.new(now), FIRST_EVENT, now // SECOND, 1, 1, "test", url, body, (secret,),
+        event_id=ids.new(now),
+        event_name=FIRST_EVENT,
+        timestamp=now // SECOND,
+        record_version=1,
+        attempt=1,
+        origin="test",
+        url=url,
+        body=body,
+        secrets=(secret,),
         timeout_s=timeout_s,
-    )  # fmt: skip
+    )

@@ -278,10 +278,15 @@ class _Round:
         if not follow:
             self.announced.append(
                 Announced(
-                    event["id"], event["name"], event["record_id"], event["request_id"],
-                    event["traceparent"], seq, count,
+                    event_id=event["id"],
+                    name=event["name"],
+                    record_id=event["record_id"],
+                    request_id=event["request_id"],
+                    traceparent=event["traceparent"],
+                    seq=seq,
+                    deliveries=count,
                 )
-            )  # fmt: skip
+            )
         return count
 
 

@@ -76,9 +76,14 @@ class Job:
         """The events that it replays."""
         names = None if self.names is None else frozenset(self.names)
         return Selection(
-            self.owner_id, self.webhook_id, self.ends, names, self.since_at, self.until_at,
-            self.last_seq,
-        )  # fmt: skip
+            owner_id=self.owner_id,
+            webhook_id=self.webhook_id,
+            ends=self.ends,
+            names=names,
+            since=self.since_at,
+            until=self.until_at,
+            last_seq=self.last_seq,
+        )
 
 
 DAMAGED = "what it does is stored in a damaged row"
@@ -119,9 +124,14 @@ async def choose(tx: Tx, owner_id: str, webhook_id: str, draft: Draft) -> Select
     row = await tx.one(_LAST_SEQ)
     names = None if draft.names is None else frozenset(draft.names)
     return Selection(
-        owner_id, webhook_id, draft.ends, names, draft.since, draft.until,
-        0 if row is None else int(row["seq"]),
-    )  # fmt: skip
+        owner_id=owner_id,
+        webhook_id=webhook_id,
+        ends=draft.ends,
+        names=names,
+        since=draft.since,
+        until=draft.until,
+        last_seq=0 if row is None else int(row["seq"]),
+    )
 
 
 async def count(tx: Tx, selection: Selection) -> tuple[int, bool]:
