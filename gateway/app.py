@@ -22,6 +22,7 @@ from gateway.domain.accounts.credentials import Credentials
 from gateway.domain.accounts.passwords import Passwords
 from gateway.domain.accounts.sign_in import SignIn
 from gateway.domain.cells.cells import Cells
+from gateway.domain.storefront.sign_in.idp_keys import Providers
 from gateway.domain.storefront.stores.directory import Directory
 from gateway.graphql import responses as graphql
 from gateway.graphql.documents import Documents
@@ -75,7 +76,7 @@ from gateway.server.telemetry.health import HEALTH, Health
 from gateway.server.telemetry.metrics import METRICS, Metrics
 from gateway.server.telemetry.trace_context import Marks
 from gateway.server.telemetry.traced import TracedDatabase
-from gateway.server.upkeep.duties import Upkeep
+from gateway.server.upkeep.duties import Further, Upkeep
 from gateway.server.upkeep.fetching import Fetcher
 from gateway.server.upkeep.mailer import Mailer
 from outbox.clock import Clock
@@ -188,8 +189,9 @@ def build_app(
     app[PASSWORDS] = shared.passwords
     app[SIGN_IN] = SignIn(db, shared.passwords, watched.metrics, keep)
     app[STOREFRONT] = storefront = build_storefront(
-        db, keyring, shared.passwords, shared.fetcher, shared.mailer, cells, config, keep
-    )
+        config, db, keyring, passwords=shared.passwords,
+        providers=Providers(clock, shared.fetcher), cells=cells, keep=keep,
+    )  # fmt: skip
     app[CELLS] = cells
     app[IMAGES] = shared.images
     proven = config.storefront.verify_hostnames
@@ -287,19 +289,17 @@ def build_work(
     delivery = None
     if role != "api":
         delivery = Delivery(config, db, keyring, shared.guard, watched.watch.spans, parts)
-    upkeep = Upkeep(
-        db=db,
-        metrics=metrics,
-        credentials=shared.credentials,
-        file=startup.sqlite_file(config),
-        retention=config.retention,
-        mailer=shared.mailer,
-        disk_bytes=config.database.disk_bytes,
-        parts=parts,
+    further = Further(
         ring=keyring,
+        mailer=shared.mailer,
         registration=registration_of(config, db, shared.cells),
         lookups=lookups_of(config, db),
         sweep_images=shared.images.sweep,
+        disk_bytes=config.database.disk_bytes,
+    )
+    file = startup.sqlite_file(config)
+    upkeep = Upkeep(
+        db, metrics, shared.credentials, file, config.retention, further=further, parts=parts
     )
     grace = config.server.shutdown_seconds / 2
     return Work(upkeep, delivery, db.clock, watched.health, metrics, grace)

@@ -56,7 +56,7 @@ async def report(given: Call) -> dict[str, Any]:
 async def webhook_health(given: Call) -> dict[str, Any]:
     """Return the state of each webhook, or of one."""
     inner, caller = await reader(given.request, "/api/webhooks")
-    rows = await scan(inner, caller, "filtered", _health, caller, given.text("webhookId").lower())
+    rows = await scan(inner, caller, "filtered", _health, given.text("webhookId").lower())
     kept = fitting(shown := [_shown(*row) for row in rows])
     left = f"{len(rows) - kept} older webhooks; ask for them by webhookId."
     return {"data": shown[:kept]} | ({"leftOut": left} if kept < len(rows) else {})

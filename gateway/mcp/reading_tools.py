@@ -57,7 +57,7 @@ async def search(given: Call) -> dict[str, Any]:
         return page | {"type": plural}
     inner, caller = await reader(given.request, "/api/me")
     kinds = [BY_PLURAL[one] for one in tool_schemas.searchable() if reaches(caller, one)]
-    groups = await scan(inner, caller, "searched", finding.find, caller, kinds, words)
+    groups = await scan(inner, caller, "searched", finding.find, kinds, words)
     matches = [
         {"type": group.resource.plural, "record": view(record).members}
         for group in groups

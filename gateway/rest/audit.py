@@ -109,7 +109,7 @@ async def list_audit(request: web.Request) -> web.Response:
         raise paging.no_place(name)
     wanted = Query(*(query.get(name, "").strip() for name in ("recordId", "actor", "action")))
     if wanted.narrow and wanted.possible:
-        page = await scan(request, caller, "filtered", entries.page, caller, wanted, after, limit)
+        page = await scan(request, caller, "filtered", entries.page, wanted, after, size=limit)
     else:
         page = await lists.read(request, entries.page, caller, wanted, after, limit)
     headers = {"Content-Type": JSON}

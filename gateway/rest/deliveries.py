@@ -1,4 +1,7 @@
-"""Handles deliveries: the list, one with its attempts, and its replay."""
+"""Handles deliveries: the list, one with its attempts, and its replay.
+
+It is one module because its shapes, with their examples, are those of its three handlers.
+"""
 
 from base64 import b64encode
 
@@ -187,10 +190,13 @@ async def list_deliveries(request: web.Request) -> web.Response:
     if after and not delivery_search.is_cursor(after):
         raise paging.no_place(name)
     caller.must("read")
+    wanted = delivery_search.Wanted(
+        webhook_id=query.get("webhookId", "").lower(), record_id=query.get("recordId", "").lower()
+    )
+    of = log.DeliveryQuery(only, query.get("event", ""))
     page = await scan(
-        request, caller, "searched", delivery_search.deliveries, caller, db.clock, "",
-        query.get("webhookId", "").lower(), log.DeliveryQuery(only, query.get("event", "")),
-        after.lower(), record_id=query.get("recordId", "").lower(), size=limit,
+        request, caller, "searched", delivery_search.deliveries,
+        clock=db.clock, wanted=wanted, query=of, after=after.lower(), size=limit,
     )  # fmt: skip
     now = db.clock.wall()
     data = [

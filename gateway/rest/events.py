@@ -124,7 +124,7 @@ async def list_events(request: web.Request) -> web.Response:
     if query.get("types"):
         # A search for some event types is slower than reading the next events.
         page = await scan(
-            request, caller, "searched", feed.page, caller, after=after, names=names or None,
+            request, caller, "searched", feed.page, after=after, names=names or None,
             limit=limit, days=days,
         )  # fmt: skip
     else:

@@ -1,4 +1,7 @@
-"""Handles imports: a CSV file becomes a job, which a client reads and can cancel."""
+"""Handles imports: a CSV file becomes a job, which a client reads and can cancel.
+
+It is one module because all its handlers return the job that `shown` describes.
+"""
 
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -153,10 +156,10 @@ def shown(job: Import, faults: Sequence[LineFault] | None = None) -> ImportJob:
     return ImportJob(
         id=job.id,
         type=job.plural,
-        state=job.state,
+        state=job.state,  # type: ignore[arg-type] # the schema of the table checks it
         dry_run=job.dry_run,
         encoding=job.encoding,
-        columns=columns,  # type: ignore[arg-type] # the schema of the table checks it
+        columns=columns,
         notices=[one.text for one in told],
         rows=job.line_count,
         done=job.done,

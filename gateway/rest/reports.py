@@ -154,7 +154,7 @@ def report(kind: Kind) -> Operation:
             raise refused("format", message)
         caller.must("read")
         query = _asked(request.query)
-        report = await scan(request, caller, "reported", kind.unit, caller, query)
+        report = await scan(request, caller, "reported", kind.unit, query)
         body = body_of(kind.name, report)
         if form == "csv":
             return web.Response(

@@ -256,8 +256,8 @@ class Sends:
         decision = self._decide(delivery, outcome, schedule, wall + outcome.total_us)
         self._finish(sending, decision.window, began + outcome.total_us / SECOND)
         self._hand_over(
-            delivery, decision, outcome, request.url, node_id, wall,
-            kept(headers, request.form), permission,
+            delivery, decision, outcome, request.url, node_id,
+            started_at=wall, headers=kept(headers, request.form), permission=permission,
         )  # fmt: skip
 
     def _finish(self, sending: Sending, window: WindowStep, now: float) -> None:
@@ -294,6 +294,7 @@ class Sends:
         outcome: Outcome | None,
         url: str,
         node_id: str,
+        *,
         started_at: int | None = None,
         headers: Sequence[str | Header] = (),
         permission: Permission | None = None,

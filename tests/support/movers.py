@@ -195,9 +195,9 @@ async def _sealed(tx: Tx, ring: KeyRing, shop: Shop) -> None:
         "insert into payment_secrets (store_id, secret) values ($1, $2)",
         store_id, ring.seal(PAYMENT, store_id),
     )  # fmt: skip
-    erasure = await person_erasures.add(
-        tx, owner_id, "contact", tx.new_id(), Person(), stage="files"
-    )
+    begun = person_erasures.Begun("files")
+    record_id = tx.new_id()
+    erasure = await person_erasures.add(tx, owner_id, "contact", record_id, Person(), begun=begun)
     seal = certificates.seal(erasure, tx.now, ring)
     await person_erasures.seal(tx, erasure.id, tx.now, seal, ring.newest)
 

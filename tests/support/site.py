@@ -67,9 +67,8 @@ class Site:
         """Create an API key of a user."""
         text = api_keys.make(self.db.ids)
         await self.db.write(
-            api_keys.add, owner_id=owner_id, name="test", text=text, scopes=scopes,
-            expires_at=expires_at,
-        )  # fmt: skip
+            api_keys.add, owner_id, api_keys.KeyDraft("test", text, scopes, expires_at)
+        )
         return text
 
     async def token(self, email: str = "maria@example.com") -> str:

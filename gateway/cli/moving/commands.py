@@ -89,7 +89,7 @@ async def take(config: Config, other: Config, email: str, arguments: Namespace, 
         pass
     async with target.address(config, other) as address:
         if _place(config).engine == _place(other).engine == "postgres":
-            await _live(config, other, email, arguments, ends, address, say)
+            await _live(config, other, email, arguments, say, ends=ends, address=address)
         else:
             await _offline(config, other, (email, arguments.cancel), ends, address, say)
 
@@ -130,9 +130,10 @@ async def _live(
     other: Config,
     email: str,
     arguments: Namespace,
+    say: Say,
+    *,
     ends: tuple[str, str],
     address: Address,
-    say: Say,
 ) -> None:
     """Move between two databases of PostgreSQL, whether servers use them or not."""
     from gateway.cli.moving.live_move import LiveMove

@@ -138,7 +138,7 @@ async def edit(request: web.Request, visitor: SignedIn, form: Form) -> web.Strea
         version = int(seen) if seen.isascii() and seen.isdigit() else webhook.version
         changed = await subscriptions.change(
             request.app[DB], visitor.actor, webhook_id, version, draft, request.app[KEYRING],
-            typed["unmatched"],
+            choice=typed["unmatched"],
         )  # fmt: skip
     except Refusal as refusal:
         if refusal.code == "conflict":

@@ -45,6 +45,14 @@ class Person(Struct, frozen=True):
         return (*self.contacts, *self.clients)
 
 
+class Begun(Struct, frozen=True):
+    """Where an erasure begins, and the counts of rows that are erased and kept by then."""
+
+    stage: Stage = "records"
+    erased: Mapping[str, int] = {}
+    kept: Mapping[str, int] = {}
+
+
 class Erasure(Struct, frozen=True):
     """An erasure as it is stored. Times are microseconds UTC."""
 
@@ -125,15 +133,14 @@ async def add(
     record_id: str,
     person: Person,
     *,
-    stage: Stage = "records",
-    erased: Mapping[str, int] | None = None,
-    kept: Mapping[str, int] | None = None,
+    begun: Begun | None = None,
     erasure_id: str | None = None,
 ) -> Erasure:
     """Store an erasure of the person with this record, once; return it, or the earlier one."""
+    begun = begun or Begun()
     await tx.run(
-        _ADD, erasure_id or tx.new_id(), owner_id, noun, record_id, tx.now, stage, _text(person),
-        _text(person.ids), _text(dict(erased or {})), _text(dict(kept or {})),
+        _ADD, erasure_id or tx.new_id(), owner_id, noun, record_id, tx.now, begun.stage,
+        _text(person), _text(person.ids), _text(dict(begun.erased)), _text(dict(begun.kept)),
     )  # fmt: skip
     added = await of_record(tx, owner_id, record_id)
     assert added is not None

@@ -224,7 +224,7 @@ class _Work:
             tx, actor, entry.resource, [(line.record_id, line.new) for line in read], named
         )
         there = await company_names.find(tx, actor, [line.company for line in read if line.company])
-        return cls(job, entry, actor, still, known, repeats, there)
+        return cls(job, entry, actor, there=still, ahead=known, repeats=repeats, companies=there)
 
 
 async def _import(tx: Tx, work: _Work, line: ReadLine, total: Outcomes) -> None:
@@ -236,7 +236,7 @@ async def _import(tx: Tx, work: _Work, line: ReadLine, total: Outcomes) -> None:
         total.refuse(job, line, [refused])
         return
     stored = await matching.find(
-        tx, actor, entry.resource, job, line.record_id, line.new, work.ahead
+        tx, actor, entry.resource, job, line.record_id, draft=line.new, ahead=work.ahead
     )
     content, state = _drafts(entry.resource, line, stored, work.ahead)
     faults = _one_each([*content.faults, *state.faults])

@@ -67,12 +67,20 @@ async def receive(
         fields = [""] * len(file.headings) if held else _fields(source, entry.resource, last.named)
         _be_patient()
 
+        upload = jobs.Upload(
+            headings=file.headings,
+            fields=fields,
+            encoding=file.encoding,
+            separator=file.separator,
+            shown=shown.bits,
+            lines=source.lines,
+            options=last.options,
+            dry_run=last.dry_run,
+            held=held,
+        )
+
         async def complete(tx: Tx) -> None:
-            await jobs.complete(
-                tx, import_id, headings=file.headings, fields=fields, encoding=file.encoding,
-                separator=file.separator, shown=shown.bits, options=last.options,
-                lines=source.lines, dry_run=last.dry_run, held=held,
-            )  # fmt: skip
+            await jobs.complete(tx, import_id, upload)
             if not (last.dry_run or held):
                 audit.record(tx, actor, "imported", "import", import_id)
 

@@ -152,33 +152,36 @@ async def receive(tx: Tx, import_id: str, lines: Sequence[Line]) -> None:
     await import_lines.add(tx, import_id, lines)
 
 
-async def complete(
-    tx: Tx,
-    import_id: str,
-    *,
-    headings: Sequence[str],
-    fields: Sequence[str],
-    encoding: str,
-    separator: str,
-    shown: Sequence[int],
-    options: Options,
-    lines: int,
-    dry_run: bool,
-    held: bool,
-) -> None:
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """What is stored of a file whose lines are all received, and how its import runs."""
+
+    headings: Sequence[str]
+    fields: Sequence[str]
+    encoding: str
+    separator: str
+    shown: Sequence[int]
+    lines: int
+    options: Options
+    dry_run: bool
+    held: bool
+
+
+async def complete(tx: Tx, import_id: str, upload: Upload) -> None:
     """End an upload: the import runs, or waits when it is `held`. Raises conflict."""
     going = await tx.run(
         """update imports set state = $2, headings = $3, fields = $4, encoding = $5,
           line_count = $6, dry_run = $7, held = $8, paced_at = $9, separator = $10, shown = $11,
           options = $12
         where id = $1 and state = 'uploading'""",
-        import_id, "waiting" if held else "running", json.encode(headings).decode(),
-        json.encode(fields).decode(), encoding, lines, dry_run, held, tx.now, separator,
-        json.encode(shown).decode(), json.encode(options).decode(),
+        import_id, "waiting" if upload.held else "running", json.encode(upload.headings).decode(),
+        json.encode(upload.fields).decode(), upload.encoding, upload.lines, upload.dry_run,
+        upload.held, tx.now, upload.separator, json.encode(upload.shown).decode(),
+        json.encode(upload.options).decode(),
     )  # fmt: skip
     if not going:
         raise Refusal("conflict", "The import was cancelled.")
-    if dry_run and not held:
+    if upload.dry_run and not upload.held:
         tx.changed.add(TRIED)
 
 

@@ -65,17 +65,35 @@ class EventList:
         return [one for one in self.deliveries if one.event_id == event.id]
 
 
-async def deliveries(
-    tx: Tx, actor: Actor, clock: Clock, search: str, webhook_id: str, query: DeliveryQuery,
-    after: str, record_id: str = "", size: int = PAGE,
-) -> DeliveryList:  # fmt: skip
-    """Return a page of deliveries; `search` is an id of a delivery, event, record or request.
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Whose deliveries are listed; an empty text selects all.
 
-    `record_id` takes the place of `search` and finds deliveries of this record alone.
+    `text` is an id of a delivery, event, record or request; `record_id` takes its place and finds
+    deliveries of this record alone.
     """
+
+    text: str = ""
+    webhook_id: str = ""
+    record_id: str = ""
+
+
+async def deliveries(
+    tx: Tx,
+    actor: Actor,
+    clock: Clock,
+    wanted: Wanted,
+    query: DeliveryQuery,
+    *,
+    after: str,
+    size: int = PAGE,
+) -> DeliveryList:
+    """Return a page of deliveries."""
+    webhook_id, record_id = wanted.webhook_id, wanted.record_id
     listed = await webhooks.listed(tx, actor)
-    if search or record_id:
-        page = await _of_id(tx, actor, clock, record_id or search, listed, after, size)
+    known_id = record_id or wanted.text
+    if known_id:
+        page = await _of_id(tx, actor, clock, known_id, listed, after=after, size=size)
         rows = [
             one
             for one in page.deliveries
@@ -88,7 +106,7 @@ async def deliveries(
     chosen: list[Logged] = [one for one in listed if webhook_id in ("", one.id)]
     if not chosen and is_id(webhook_id):
         chosen = await _deleted(tx, actor, webhook_id)
-    return await _page(tx, clock, chosen, listed, query, after, size)
+    return await _page(tx, clock, chosen, listed, query, after=after, size=size)
 
 
 async def of_webhook(
@@ -100,18 +118,18 @@ async def of_webhook(
     """
     webhook = await webhooks.with_log(tx, actor, webhook_id)
     if isinstance(webhook, Webhook):
-        return await _page(tx, clock, [webhook], [webhook], query, after)
-    return replace(await _page(tx, clock, [webhook], [], query, after), deleted=[webhook])
+        return await _page(tx, clock, [webhook], [webhook], query, after=after)
+    return replace(await _page(tx, clock, [webhook], [], query, after=after), deleted=[webhook])
 
 
 async def events(
-    tx: Tx, actor: Actor, clock: Clock, search: str, query: history.EventQuery, after: int | None,
+    tx: Tx, actor: Actor, clock: Clock, query: history.EventQuery, after: int | None,
     size: int = PAGE,
 ) -> EventList:  # fmt: skip
-    """Return a page of events; `search` is an id of an event, delivery, record or request."""
+    """Return a page of events; the cause may be an id of an event or a delivery too."""
     listed = await webhooks.listed(tx, actor)
-    if is_id(search):
-        known = search.lower()
+    if is_id(query.cause):
+        known = query.cause.lower()
         delivery = await delivery_log.one(tx, known)
         if delivery is not None and delivery.owner_id == actor.owner_id:
             known = delivery.event_id
@@ -165,7 +183,7 @@ def place_of(after: str) -> int | None:
 
 async def _page(
     tx: Tx, clock: Clock, chosen: Sequence[Logged], listed: Sequence[Webhook],
-    query: DeliveryQuery, after: str, size: int = PAGE,
+    query: DeliveryQuery, *, after: str, size: int = PAGE,
 ) -> DeliveryList:  # fmt: skip
     began, rows, scanned = clock.monotonic(), list[Delivery](), FIRST_SCANNED
     while True:
@@ -190,15 +208,15 @@ async def _deleted(tx: Tx, actor: Actor, webhook_id: str) -> list[Logged]:
 
 
 async def _of_id(
-    tx: Tx, actor: Actor, clock: Clock, search: str, listed: Sequence[Webhook], after: str,
+    tx: Tx, actor: Actor, clock: Clock, search: str, listed: Sequence[Webhook], *, after: str,
     size: int,
 ) -> DeliveryList:  # fmt: skip
     if is_id(search):
         delivery = await delivery_log.one(tx, search.lower())
         if delivery is not None and delivery.owner_id == actor.owner_id:
             return DeliveryList([delivery], listed)
-    place = place_of(after)
-    page = await events(tx, actor, clock, search, history.EventQuery(cause=search), place, size)
+    query = history.EventQuery(cause=search)
+    page = await events(tx, actor, clock, query, place_of(after), size)
     # The event itself may be past its retention while its deliveries are not.
     rows = page.deliveries or (
         await delivery_search.of_events(tx, actor.owner_id, [search.lower()])

@@ -63,12 +63,12 @@ def sample_fields(event: str) -> Mapping[str, RecordField]:
 def _operational(event: Name, record_id: str, now: int) -> Mapping[str, Any]:
     """Return the `data` of an event of operational webhooks."""
     if event == "delivery.exhausted":
-        return operational.given_up(
+        return operational.GivenUp(
             delivery_id=record_id, webhook_id=WEBHOOK, url=URL, description=DESCRIPTION,
             event_id="019a9d1c2f004b7de1a0c3f3", event="contact.created",
             record_id="019a9d1c2f004b7de1a0c3f4", attempts=10, outcome="http_5xx", status=500,
             created_at=now - 4320 * MINUTE, finished_at=now,
-        )  # fmt: skip
+        ).data()  # fmt: skip
     if event == "person.erased":
         return operational.erased(record_id, ["019a9d1c2f004b7de1a0c3f4"], now - MINUTE, now)
     state, reason, status = STATES[event]
