@@ -1,7 +1,7 @@
 """What an owner can do with a record besides editing it: one table, a button and a page for each.
 
-The pages send the units of the REST API; a state that refuses is told in a sentence. It is one module because
-the page of a verb, and what it answers, follow from its row of the table.
+The pages send the units of the REST API; a state that refuses is told in a sentence.
+It is one module because the page of a verb, and its answers, follow from its row of the table.
 """
 
 import re
