@@ -22,7 +22,7 @@ from gateway.rest.params import LARGEST, refused, window
 from gateway.rest.scans import scan
 from gateway.server.app_keys import CONFIG
 from gateway.server.http.address import public_address
-from outbox.events.feed import Entry
+from outbox.events.event_feed import Entry
 from outbox.ids import is_id
 
 BY_NUMBER = ("webhook", "sequence", "from", "to")

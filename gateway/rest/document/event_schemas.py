@@ -15,8 +15,8 @@ from aiohttp import web
 from gateway.domain.catalogue import EVENTS
 from gateway.records.errors import Refusal
 from gateway.records.values.schemas import ID, Schema
-from gateway.rest.document.deliveries import body_of, cause_of
 from gateway.rest.document.operations import Parameter, Shape, operation
+from gateway.rest.document.webhook_entries import body_of, cause_of
 from gateway.server.app_keys import CONFIG
 from gateway.server.http.address import public_address
 from outbox.events.cloud_events import TYPE_PREFIX, schema_of
