@@ -3,21 +3,14 @@
 from typing import Any
 
 import msgspec
-from aiohttp import web
 from msgspec import Struct
 
 from gateway.domain.sales import company_settings
 from gateway.domain.sales.company_settings import COMPANY, CompanySettings
-from gateway.records.access import Actor
-from gateway.rest.auth import authenticate
-from gateway.rest.body import draft_of, read_body
+from gateway.rest import settings
 from gateway.rest.document import shapes
 from gateway.rest.document.describe import IF_MATCH, IF_NONE_MATCH
 from gateway.rest.document.operations import operation
-from gateway.rest.params import expected_of
-from gateway.rest.record_json import View, quoted
-from gateway.rest.records import show, show_change
-from gateway.server.app_keys import DB
 
 Company: Any = msgspec.defstruct(
     "CompanySettings",
@@ -30,32 +23,18 @@ SHAPE = shapes.struct(Company(**{field.name: field.example for field in COMPANY.
 CHANGED = shapes.written(SHAPE)
 
 
-@operation(
+def _shown(stored: CompanySettings) -> Struct:
+    shown: Struct = Company(**stored.shown())
+    return shown
+
+
+read_company = operation(
     "getCompanySettings", "Account", "Read what documents say about your company", SHAPE,
     headers=("ETag",), parameters=(IF_NONE_MATCH,),
-)  # fmt: skip
-async def read_company(request: web.Request) -> web.Response:
-    """GET /api/settings/company: read the caller's company settings."""
-    caller = await authenticate(request)
-    settings = await request.app[DB].read(company_settings.read, caller)
-    return show(request, _view(caller, settings))
-
-
-@operation(
+)(settings.reads(company_settings.read, _shown))  # fmt: skip
+change_company = operation(
     "updateCompanySettings", "Account", "Set what documents say about your company", CHANGED,
     headers=("ETag", "X-Ignored-Fields"), parameters=(IF_MATCH,), body=shapes.changes(COMPANY),
     description="The logo is uploaded in the console. Numbers that were issued keep their prefix. "
     "A key without the scope `read` gets an empty object and the ETag.",
-)  # fmt: skip
-async def change_company(request: web.Request) -> web.Response:
-    """PUT /api/settings/company: set the fields of the body; null clears one."""
-    caller = await authenticate(request)
-    draft = draft_of(request, COMPANY, await read_body(request), creating=False)
-    changed = await request.app[DB].write(
-        company_settings.change, caller, draft, expected_of(request.headers.get("If-Match"))
-    )
-    return show_change(caller, _view(caller, changed), draft)
-
-
-def _view(caller: Actor, settings: CompanySettings) -> View:
-    return View(caller.owner_id, Company(**settings.shown()), quoted(str(settings.version)))
+)(settings.changes(COMPANY, company_settings.change, _shown))  # fmt: skip

@@ -8,17 +8,13 @@ from msgspec import Struct
 
 from gateway.domain.sales import deals, pipelines
 from gateway.domain.sales.pipelines import PIPELINE, STAGES
-from gateway.records.access import Actor
 from gateway.records.values.numbers import show_money
+from gateway.rest import settings
 from gateway.rest.auth import authenticate
-from gateway.rest.body import draft_of, read_body
 from gateway.rest.document import shapes
 from gateway.rest.document.describe import IF_MATCH, IF_NONE_MATCH
 from gateway.rest.document.operations import operation
 from gateway.rest.errors import JSON
-from gateway.rest.params import expected_of
-from gateway.rest.record_json import View, quoted
-from gateway.rest.records import show, show_change
 from gateway.server.app_keys import DB
 
 
@@ -78,35 +74,19 @@ PIPELINE_SHAPE = shapes.struct(Pipeline([*STAGES], False))
 PIPELINE_CHANGED = shapes.written(PIPELINE_SHAPE)
 
 
-@operation(
+def _shown(stored: pipelines.Pipeline) -> Struct:
+    return Pipeline([*stored.stages], stored.strict)
+
+
+read_pipeline = operation(
     "getPipeline", "Deals", "Read the stages of the pipeline", PIPELINE_SHAPE,
     headers=("ETag",), parameters=(IF_NONE_MATCH,),
-)  # fmt: skip
-async def read_pipeline(request: web.Request) -> web.Response:
-    """GET /api/settings/pipeline: read the stages of the caller's pipeline."""
-    caller = await authenticate(request)
-    pipeline = await request.app[DB].read(pipelines.read, caller)
-    return show(request, _view(caller, pipeline))
-
-
-@operation(
+)(settings.reads(pipelines.read, _shown))  # fmt: skip
+change_pipeline = operation(
     "updatePipeline", "Deals", "Set the stages of the pipeline", PIPELINE_CHANGED,
     headers=("ETag", "X-Ignored-Fields"), parameters=(IF_MATCH,), body=shapes.changes(PIPELINE),
     description="A key without the scope `read` gets an empty object and the ETag.",
-)  # fmt: skip
-async def change_pipeline(request: web.Request) -> web.Response:
-    """PUT /api/settings/pipeline: set the fields of the body."""
-    caller = await authenticate(request)
-    draft = draft_of(request, PIPELINE, await read_body(request), creating=False)
-    changed = await request.app[DB].write(
-        pipelines.change, caller, draft, expected_of(request.headers.get("If-Match"))
-    )
-    return show_change(caller, _view(caller, changed), draft)
-
-
-def _view(caller: Actor, pipeline: pipelines.Pipeline) -> View:
-    shown = Pipeline([*pipeline.stages], pipeline.strict)
-    return View(caller.owner_id, shown, quoted(str(pipeline.version)))
+)(settings.changes(PIPELINE, pipelines.change, _shown))  # fmt: skip
 
 
 def _respond(body: Any) -> web.Response:

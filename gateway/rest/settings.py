@@ -1,0 +1,61 @@
+"""Makes the handlers that read and change one row of settings of an account."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any, Protocol, TypeVar
+
+from aiohttp import web
+from msgspec import Struct
+
+from gateway.records.access import Actor
+from gateway.records.draft import Draft
+from gateway.records.resource import Form
+from gateway.rest.auth import authenticate
+from gateway.rest.body import draft_of, read_body
+from gateway.rest.document.operations import Handler
+from gateway.rest.params import expected_of
+from gateway.rest.record_json import View, quoted
+from gateway.rest.records import show, show_change
+from gateway.server.app_keys import DB
+from outbox.database.transaction import Tx
+
+
+class Versioned(Protocol):
+    """Settings with the number of their last change."""
+
+    @property
+    def version(self) -> int: ...
+
+
+S = TypeVar("S", bound=Versioned)
+
+
+def reads(unit: Callable[[Tx, Actor], Awaitable[S]], shape: Callable[[S], Struct]) -> Handler:
+    """Return GET: 200 with the caller's settings as `shape` shows them, or 304."""
+
+    async def handle(request: web.Request) -> web.StreamResponse:
+        caller = await authenticate(request)
+        settings = await request.app[DB].read(unit, caller)
+        return show(request, _view(caller, settings, shape))
+
+    return handle
+
+
+def changes(
+    form: Form,
+    unit: Callable[[Tx, Actor, Draft, frozenset[str] | None], Awaitable[S]],
+    shape: Callable[[S], Struct],
+) -> Handler:
+    """Return PUT: set the fields of the body; null clears one."""
+
+    async def handle(request: web.Request) -> web.StreamResponse:
+        caller = await authenticate(request)
+        draft = draft_of(request, form, await read_body(request), creating=False)
+        expected = expected_of(request.headers.get("If-Match"))
+        changed = await request.app[DB].write(unit, caller, draft, expected)
+        return show_change(caller, _view(caller, changed, shape), draft)
+
+    return handle
+
+
+def _view(caller: Actor, settings: S, shape: Callable[[S], Any]) -> View:
+    return View(caller.owner_id, shape(settings), quoted(str(settings.version)))
