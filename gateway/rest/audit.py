@@ -17,7 +17,6 @@ from gateway.rest.document import shapes
 from gateway.rest.document.describe import page_size
 from gateway.rest.document.operations import Parameter, operation
 from gateway.rest.errors import JSON
-from gateway.rest.params import window
 from gateway.rest.scans import scan
 from outbox.ids import is_id
 
@@ -104,17 +103,13 @@ async def list_audit(request: web.Request) -> web.Response:
     """GET /api/audit: list the entries of the caller's log."""
     caller = await authenticate(request)
     query = request.query
-    (after, name), (_, limit) = paging.place_of(query), window(query)
-    if after and not is_id(after):
-        raise paging.no_place(name)
+    after, limit = paging.page_of(query, is_id)
     wanted = Query(*(query.get(name, "").strip() for name in ("recordId", "actor", "action")))
     if wanted.narrow and wanted.possible:
         page = await scan(request, caller, "filtered", entries.page, wanted, after, size=limit)
     else:
         page = await lists.read(request, entries.page, caller, wanted, after, limit)
-    headers = {"Content-Type": JSON}
-    if page.after is not None:
-        headers["Link"] = paging.link_of(request, page.after)
+    headers = {"Content-Type": JSON, **lists.link(request, page.after)}
     more = page.after is not None
     body = AuditLog(
         [_shown(entry) for entry in page.entries], more, UNSET if page.after is None else page.after

@@ -16,7 +16,6 @@ from gateway.rest.document import shapes
 from gateway.rest.document.describe import page_size
 from gateway.rest.document.operations import operation
 from gateway.rest.errors import JSON
-from gateway.rest.params import window
 from gateway.server.app_keys import DB, KEYRING
 from outbox.queue.proof.chain_checkpoints import Checkpoint as Stored
 
@@ -70,19 +69,18 @@ EXAMPLE = Checkpoint(
 async def list_checkpoints(request: web.Request) -> web.Response:
     """GET /api/log/checkpoints: list the caller's checkpoints, newest first."""
     caller = await authenticate(request)
-    (after, name), (_, limit) = paging.place_of(request.query), window(request.query)
-    if after and not (after.isascii() and after.isdigit() and len(after) < 19):
-        raise paging.no_place(name)
+    after, limit = paging.page_of(request.query, _is_number)
     rows = await lists.read(
         request, checkpoints.listed, caller, int(after) if after else None, limit + 1
     )
-    headers = {"Content-Type": JSON}
-    cursor: str | UnsetType = UNSET
-    if len(rows) > limit:
-        cursor = str(rows[limit - 1].number)
-        headers["Link"] = paging.link_of(request, cursor)
-    body = Checkpoints([_shown(one) for one in rows[:limit]], cursor)
+    shown, cursor = paging.cut(rows, limit, lambda row: str(row.number))
+    body = Checkpoints([_shown(one) for one in shown], UNSET if cursor is None else cursor)
+    headers = {"Content-Type": JSON, **lists.link(request, cursor)}
     return web.Response(body=msgspec.json.encode(body), headers=headers)
+
+
+def _is_number(place: str) -> bool:
+    return place.isascii() and place.isdigit() and len(place) < 19
 
 
 @operation(

@@ -15,7 +15,7 @@ from gateway.records import idempotency
 from gateway.records.idempotency import Outcomes
 from gateway.records.values import dates
 from gateway.records.values.schemas import ANY_ID, Instant
-from gateway.rest import paging
+from gateway.rest import lists, paging
 from gateway.rest.auth import authenticate
 from gateway.rest.delivery_json import (
     TWICE,
@@ -28,7 +28,7 @@ from gateway.rest.document import shapes
 from gateway.rest.document.describe import IDEMPOTENCY_KEY, id_of, page_size
 from gateway.rest.document.operations import Parameter, operation
 from gateway.rest.errors import JSON
-from gateway.rest.params import once_of, window
+from gateway.rest.params import once_of
 from gateway.rest.record_json import Response, respond_to_write
 from gateway.rest.scans import scan
 from gateway.rest.shown_waits import Waiting
@@ -186,9 +186,7 @@ async def list_deliveries(request: web.Request) -> web.Response:
     db, query = request.app[DB], request.query
     state = query.get("state", "all")
     [only] = [one for one in log.FILTERS if one == state]
-    (after, name), (_, limit) = paging.place_of(query), window(query, delivery_search.PAGE)
-    if after and not delivery_search.is_cursor(after):
-        raise paging.no_place(name)
+    after, limit = paging.page_of(query, delivery_search.is_cursor, delivery_search.PAGE)
     caller.must("read")
     wanted = delivery_search.Wanted(
         webhook_id=query.get("webhookId", "").lower(), record_id=query.get("recordId", "").lower()
@@ -203,9 +201,7 @@ async def list_deliveries(request: web.Request) -> web.Response:
         Delivery(**members_of(one, page.active(one), now, page.waits.get(one.id)))
         for one in page.deliveries
     ]
-    headers = {"Content-Type": JSON}
-    if page.after is not None:
-        headers["Link"] = paging.link_of(request, page.after)
+    headers = {"Content-Type": JSON, **lists.link(request, page.after)}
     more = page.after is not None
     body = Deliveries(data, more, page.after if page.after is not None else UNSET)
     return web.Response(body=_encode(body), headers=headers)

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping
-from urllib.parse import urlencode
 
 import msgspec
 from aiohttp import web
@@ -119,7 +118,9 @@ async def list_events(request: web.Request) -> web.Response:
     query, days = request.query, request.app[CONFIG].retention.events_days
     if any(name in query for name in BY_NUMBER):
         return await _numbered(request, caller)
-    after, (_, limit) = paging.place_of(query)[0].lower(), window(query)
+    # The feed says itself what an unknown place is.
+    after, limit = paging.page_of(query, lambda place: True)
+    after = after.lower()
     names = {name for part in query.get("types", "").split(",") if (name := part.strip())}
     if query.get("types"):
         # A search for some event types is slower than reading the next events.
@@ -131,9 +132,8 @@ async def list_events(request: web.Request) -> web.Response:
         page = await lists.read(
             request, feed.page, caller, after=after, names=None, limit=limit, days=days
         )
-    headers = {"Content-Type": "application/json"}
-    if page.more:
-        headers["Link"] = paging.link_of(request, str(page.place))
+    link = lists.link(request, str(page.place) if page.more else None)
+    headers = {"Content-Type": "application/json", **link}
     place: str | UnsetType = UNSET if page.place is None else page.place
     body = Events([_shown(entry) for entry in page.entries], page.more, place)
     return web.Response(body=msgspec.json.encode(body), headers=headers)
@@ -159,11 +159,8 @@ async def _numbered(request: web.Request, caller: Actor) -> web.Response:
         request, feed.numbered, caller, webhook_id, first=first, upto=upto, limit=limit,
         site=public_address(config, config.server.port),
     )  # fmt: skip
-    headers = {"Content-Type": "application/json"}
-    if page.onward is not None:
-        onward = [*((k, v) for k, v in query.items() if k != "from"), ("from", str(page.onward))]
-        target = f"{request.rel_url.raw_path}?{urlencode(onward, errors='replace')}"
-        headers["Link"] = f'<{target}>; rel="next"'
+    onward = None if page.onward is None else str(page.onward)
+    headers = {"Content-Type": "application/json", **lists.link(request, onward, "from")}
     body = Events(
         [
             msgspec.structs.replace(_shown(one.event), sequence=one.sequence, state=one.state)

@@ -7,6 +7,7 @@ never fills the memory of the server.
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any, Concatenate
+from urllib.parse import quote_plus
 
 import msgspec
 from aiohttp import web
@@ -24,6 +25,9 @@ from gateway.server.http.account_turns import BUILDING, turn
 from gateway.server.http.answers import Flow
 from outbox.database.transaction import P, T, Tx
 
+PLACES = frozenset({"page", "cursor", "after"})
+"""The parameters that select a page of a list."""
+LONGEST_LINK = 4_096
 AT_ONCE = 50
 """Records that a streamed page reads together."""
 GATHERED = 32_768
@@ -33,6 +37,24 @@ MOST_BYTES = 4_194_304
 _encode = msgspec.json.Encoder().encode
 Show = Callable[[Resource, Sequence[Record]], Sequence[Any]]
 """Returns the JSON members of records."""
+
+
+def link(request: web.Request, place: str | None, name: str = "cursor") -> dict[str, str]:
+    """Return the header Link to the next page: this page's query with `place` as `name`.
+
+    There is none without a place.
+    """
+    if place is None or len(request.rel_url.raw_query_string) > LONGEST_LINK:
+        return {}
+    onward = [
+        f"{quote_plus(key, errors='replace')}={quote_plus(value, errors='replace')}&"
+        for key, value in request.query.items()
+        if key not in PLACES and key != name
+    ]
+    path = request.rel_url.raw_path
+    header = f'<{path}?{"".join(onward)}{name}={place}>; rel="next"'
+    # Clients and proxies refuse a response with a longer header; the body says the same.
+    return {"Link": header} if len(header) <= LONGEST_LINK else {}
 
 
 async def read(

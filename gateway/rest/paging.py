@@ -4,16 +4,16 @@ A client that walks a list by a parameter that the list ignores would read its f
 """
 
 import re
-from collections.abc import Collection, Mapping
-from urllib.parse import urlencode
-
-from aiohttp import web
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import TypeVar
 
 from gateway.records.errors import Refusal
+from gateway.records.query import LIMIT
 from gateway.records.values.schemas import Schema
 from gateway.rest.document.operations import Operation, Parameter
-from gateway.rest.params import refused
+from gateway.rest.params import refused, window
 
+T = TypeVar("T")
 CURSOR, AFTER = "cursor", "after"
 PLACES = (CURSOR, AFTER)
 """The two names of the place where a page of a log starts; the second is the older one."""
@@ -49,27 +49,27 @@ def must_be_known(operation: Operation, known: Collection[str], names: Collectio
             raise _unknown(name, known)
 
 
-def place_of(query: Mapping[str, str]) -> tuple[str, str]:
-    """Return the place where a page starts, empty for the beginning, and its parameter's name.
+def page_of(
+    query: Mapping[str, str], valid: Callable[[str], bool], limit: int = LIMIT
+) -> tuple[str, int]:
+    """Return the place where a page starts, empty for the beginning, and its size.
 
-    Raises validation_error for two different places.
+    Raises validation_error for two different places, and for one that is not `valid`.
     """
     texts = {name: text for name in PLACES if (text := query.get(name, "").strip())}
     if len({*texts.values()}) > 1:
         raise refused(CURSOR, "Send either cursor or after; both are the place of the page.")
-    return next(((text, name) for name, text in texts.items()), ("", CURSOR))
+    for name, text in texts.items():
+        if not valid(text):
+            raise refused(name, "Send the nextCursor of the previous page.")
+    return next(iter(texts.values()), ""), window(query, limit)[1]
 
 
-def no_place(name: str) -> Refusal:
-    """Return the refusal of an unreadable place, in the parameter `name`."""
-    return refused(name, "Send the nextCursor of the previous page.")
-
-
-def link_of(request: web.Request, place: str) -> str:
-    """Return the header Link to the next page: this page's query with another place."""
-    onward = [(name, value) for name, value in request.query.items() if name not in PLACES]
-    target = urlencode([*onward, (CURSOR, place)], errors="replace")
-    return f'<{request.rel_url.raw_path}?{target}>; rel="next"'
+def cut(rows: Sequence[T], limit: int, place: Callable[[T], str]) -> tuple[Sequence[T], str | None]:
+    """Return the page of a list that was read one row further, and the place of the next one."""
+    if len(rows) <= limit:
+        return rows, None
+    return rows[:limit], place(rows[limit - 1])
 
 
 def places(schema: Schema, example: str, after: str = "") -> tuple[Parameter, Parameter]:

@@ -19,7 +19,6 @@ from gateway.rest.document import shapes
 from gateway.rest.document.describe import id_of, page_size
 from gateway.rest.document.operations import Operation, Response, Shape, operation
 from gateway.rest.document.schema_parts import title_of
-from gateway.rest.params import window
 from gateway.server.app_keys import DB, KEYRING
 from gateway.server.http import bodies
 from gateway.server.http.answers import Flow
@@ -180,13 +179,11 @@ def erase(resource: Resource) -> Operation:
 async def list_erasures(request: web.Request) -> web.Response:
     """GET /api/erasures: list the caller's erasures, newest first."""
     caller = await authenticate(request)
-    (after, name), (_, limit) = paging.place_of(request.query), window(request.query)
-    if after and not is_id(after):
-        raise paging.no_place(name)
-    found = await lists.read(request, certificates.listed, caller, after.lower() or None, limit + 1)
-    data = [shape(one, request.app[KEYRING]) for one in found[:limit]]
-    more = len(found) > limit
-    return respond(Erasures(data, data[-1].id if more else UNSET))
+    after, limit = paging.page_of(request.query, is_id)
+    rows = await lists.read(request, certificates.listed, caller, after.lower() or None, limit + 1)
+    rows, cursor = paging.cut(rows, limit, lambda row: row.id)
+    data = [shape(one, request.app[KEYRING]) for one in rows]
+    return respond(Erasures(data, UNSET if cursor is None else cursor))
 
 
 @operation(

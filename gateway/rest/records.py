@@ -2,7 +2,6 @@
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
-from urllib.parse import quote_plus
 
 import msgspec
 from aiohttp import web
@@ -38,9 +37,6 @@ Verb = Callable[[Tx, Actor, str], Awaitable[Record]]
 VerbWith = Callable[[Tx, Actor, str, Draft], Awaitable[Record]]
 Ready = Callable[[web.Request, Draft], None]
 
-PLACE = frozenset({"page", "cursor"})
-"""The parameters that select a page of a list."""
-LONGEST_LINK = 4_096
 _encode = msgspec.json.Encoder().encode
 
 
@@ -189,7 +185,7 @@ def page(resource: Resource, **of: str) -> Operation:
             content, included = await selections.read(request, caller, resource, query, chosen)
             cursor = text_of(resource, query, content.onward)
             envelope = lists.envelope(content, query.page, query.limit, cursor)
-            link = _link(request, cursor)
+            link = lists.link(request, cursor)
             if not chosen.includes:
                 return lists.page(
                     request, caller, resource, content, envelope, headers=link, show=chosen.shown
@@ -203,14 +199,14 @@ def page(resource: Resource, **of: str) -> Operation:
         elif list_versions.has(query):
             first = await first_pages.read(request, caller, resource, query)
             if isinstance(first, First):
-                headers = {"Content-Type": JSON, **_link(request, first.cursor)}
+                headers = {"Content-Type": JSON, **lists.link(request, first.cursor)}
                 return web.Response(body=first.body, headers=headers)
             content = first
         else:
             content = await lists.read(request, actions.page, caller, resource, query)
         cursor = text_of(resource, query, content.onward)
         beside = lists.envelope(content, query.page, query.limit, cursor)
-        link = _link(request, cursor)
+        link = lists.link(request, cursor)
         return lists.page(request, caller, resource, content, beside, headers=link)
 
     return describe.page(resource, **of)(handle)
@@ -222,20 +218,6 @@ def _selects(request: web.Request) -> bool:
         return False
     query = request.query
     return "fields" in query or "include" in query
-
-
-def _link(request: web.Request, cursor: str | None) -> dict[str, str]:
-    """Return the header Link to the next page, if there is one: this page's query and `cursor`."""
-    if cursor is None or len(request.rel_url.raw_query_string) > LONGEST_LINK:
-        return {}
-    onward = [
-        f"{quote_plus(name, errors='replace')}={quote_plus(value, errors='replace')}&"
-        for name, value in request.query.items()
-        if name not in PLACE
-    ]
-    link = f'<{request.rel_url.raw_path}?{"".join(onward)}cursor={cursor}>; rel="next"'
-    # Clients and proxies refuse a response with a longer header; `nextCursor` says the same.
-    return {"Link": link} if len(link) <= LONGEST_LINK else {}
 
 
 async def _once(
