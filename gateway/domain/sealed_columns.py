@@ -5,7 +5,8 @@ from typing import Final
 
 from outbox.database.transaction import Tx
 from outbox.webhooks import key_mark
-from outbox.webhooks.secrets import KeyRing, SealBroken
+from outbox.webhooks.resealing import Resealed, SealedTable, sweep
+from outbox.webhooks.secrets import KeyRing
 
 SEALED: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "webhooks": ("id", key_mark.SEALED),
@@ -19,33 +20,7 @@ LASTING: Final = ("payment_secrets", "two_factors")
 """Tables whose values outlive a key; the webhooks have a rotation of their own."""
 
 
-async def reseal(
-    tx: Tx, table: str, ring: KeyRing, after: str, limit: int
-) -> tuple[str | None, int, int]:
-    """Encrypt again what older keys encrypted in the next `limit` rows of a LASTING table.
-
-    Return the last bound value (None after the last page) and the counts of values that were
-    encrypted again, and of those that no key decrypts.
-    """
+async def reseal(tx: Tx, table: str, ring: KeyRing, after: str, limit: int) -> Resealed:
+    """Encrypt again what older keys encrypted in the next `limit` rows of a LASTING table."""
     bound, columns = SEALED[table]
-    rows = await tx.all(
-        f"select {bound}, {', '.join(columns)} from {table}"
-        f" where {bound} > $1 order by {bound} limit $2",
-        after, limit,
-    )  # fmt: skip
-    done = broken = 0
-    for row in rows:
-        for name in columns:
-            if row[name] is None or not ring.stale(sealed := bytes(row[name])):
-                continue
-            try:
-                again = ring.seal(ring.open(sealed, row[bound]), row[bound])
-            except SealBroken:
-                broken += 1
-                continue
-            # A value that was replaced meanwhile stays: a newer key encrypted it already.
-            done += await tx.run(
-                f"update {table} set {name} = $2 where {bound} = $1 and {name} = $3",
-                row[bound], again, sealed,
-            )  # fmt: skip
-    return (rows[-1][bound] if len(rows) == limit else None), done, broken
+    return await sweep(tx, SealedTable(table, bound, columns), ring, after, limit)

@@ -3,24 +3,15 @@
 The mark of the key ring comes last: see outbox.webhooks.key_mark.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from outbox.database.transaction import Tx
 from outbox.webhooks import key_mark, signing_keys
 from outbox.webhooks.secrets import ID_BYTES, KeyRing, SealBroken
 
 COLUMNS = key_mark.SEALED
-
-PAGE = f"""
-select id, {", ".join(COLUMNS)} from webhooks
-where id > $1 order by id limit $2
-"""
-
-# A value that was replaced meanwhile stays: it is encrypted with a newer key already.
-RESEAL = {
-    name: f"update webhooks set {name} = $2 where id = $1 and {name} = $3" for name in COLUMNS
-}
-
 
 # A value starts with the id of its key.
 UNFINISHED = f"""
@@ -30,8 +21,20 @@ where {" or ".join(f"substr({name}, 1, {ID_BYTES}) <> $1" for name in COLUMNS)} 
 
 
 @dataclass(frozen=True, slots=True)
-class Resealed:
-    """One page: the last id (None after the last page), and counts of values.
+class SealedTable:
+    """A table with encrypted columns, and the column that each value is bound to."""
+
+    name: str
+    bound: str
+    columns: Sequence[str]
+
+
+WEBHOOKS = SealedTable("webhooks", "id", COLUMNS)
+SIGNING_KEYS = SealedTable("signing_keys", "id", ("private_key",))
+
+
+class Resealed(NamedTuple):
+    """One page: the last bound value (None after the last page), and counts of values.
 
     `done` were encrypted again; `broken` no key opens.
     """
@@ -41,28 +44,49 @@ class Resealed:
     broken: int
 
 
-async def reseal(tx: Tx, ring: KeyRing, after: str, limit: int) -> Resealed:
-    """Encrypt again what older keys encrypted in the next `limit` webhooks after the id `after`.
+async def sweep(tx: Tx, table: SealedTable, ring: KeyRing, after: str, limit: int) -> Resealed:
+    """Encrypt again what older keys encrypted in the next `limit` rows after a bound value.
 
-    The version of a webhook stays, because its secret does not change.
+    Versions stay, because what is encrypted does not change.
     """
-    rows = await tx.all(PAGE, after, limit)
+    rows = await tx.all(
+        f"select {table.bound} as bound, {', '.join(table.columns)} from {table.name}"
+        f" where {table.bound} > $1 order by {table.bound} limit $2",
+        after, limit,
+    )  # fmt: skip
     done = broken = 0
     for row in rows:
-        for name in COLUMNS:
+        bound = row["bound"]
+        for name in table.columns:
             if row[name] is None or not ring.stale(sealed := bytes(row[name])):
                 continue
             try:
-                plain = ring.open(sealed, row["id"])
+                again = ring.seal(ring.open(sealed, bound), bound)
             except SealBroken:
                 broken += 1
                 continue
-            done += await tx.run(RESEAL[name], row["id"], ring.seal(plain, row["id"]), sealed)
-    if len(rows) == limit:
-        return Resealed(rows[-1]["id"], done, broken)
-    again, unreadable = await signing_keys.reseal(tx, ring)
+            # A value that was replaced meanwhile stays: a newer key encrypted it already.
+            done += await tx.run(
+                f"update {table.name} set {name} = $2 where {table.bound} = $1 and {name} = $3",
+                bound, again, sealed,
+            )  # fmt: skip
+    return Resealed(rows[-1]["bound"] if len(rows) == limit else None, done, broken)
+
+
+async def reseal(tx: Tx, ring: KeyRing, after: str, limit: int) -> Resealed:
+    """Encrypt the next `limit` webhooks again; after the last one, signing keys and the mark."""
+    page = await sweep(tx, WEBHOOKS, ring, after, limit)
+    if page.last is not None:
+        return page
+    done, broken, key = page.done, page.broken, ""
+    while True:
+        keys = await sweep(tx, SIGNING_KEYS, ring, key, limit)
+        done, broken = done + keys.done, broken + keys.broken
+        if keys.last is None:
+            break
+        key = keys.last
     await key_mark.reseal(tx, ring)
-    return Resealed(None, done + again, broken + unreadable)
+    return Resealed(None, done, broken)
 
 
 async def unfinished(tx: Tx, ring: KeyRing) -> bool:

@@ -58,7 +58,6 @@ EXPIRE = """
 update signing_keys set private_key = null where id in (
   select id from signing_keys where private_key is not null and ends_at <= $1 limit $2)
 """
-RESEAL = "update signing_keys set private_key = $2 where id = $1 and private_key = $3"
 LOSE = """
 update signing_keys set private_key = null, ends_at = coalesce(ends_at, $2) where id = $1
 """
@@ -160,24 +159,6 @@ async def rotate(tx: Tx, ring: KeyRing, seed: bytes, *, at_once: bool = False) -
 async def expire(tx: Tx, limit: int) -> int:
     """Delete the private halves of up to `limit` keys whose overlap is over; return how many."""
     return await tx.run(EXPIRE, await times.earlier(tx), limit)
-
-
-async def reseal(tx: Tx, ring: KeyRing) -> tuple[int, int]:
-    """Encrypt again what older keys of the ring encrypted.
-
-    Return the counts of private keys that were encrypted again, and of those that none opens.
-    """
-    done = broken = 0
-    for key in await listed(tx):
-        if key.sealed is None or not ring.stale(key.sealed):
-            continue
-        try:
-            plain = ring.open(key.sealed, key.id)
-        except SealBroken:
-            broken += 1
-            continue
-        done += await tx.run(RESEAL, key.id, ring.seal(plain, key.id), key.sealed)
-    return done, broken
 
 
 async def give_up(tx: Tx, ring: KeyRing, seed: bytes) -> int:
