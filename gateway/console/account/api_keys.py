@@ -13,7 +13,8 @@ from gateway.domain.accounts import agents, api_keys
 from gateway.domain.accounts.agents import Allowed
 from gateway.records.errors import Fault, Refusal
 from gateway.records.values.patterns import NOT_TEXT
-from gateway.server.app_keys import CELLS, CONFIG, CREDENTIALS, DB, IDS
+from gateway.server.app_keys import CELLS, CREDENTIALS, DB, IDS
+from gateway.server.installation import ACCOUNT_RULES
 from outbox.database.transaction import Row, Tx
 from outbox.durations import DAY
 
@@ -46,7 +47,7 @@ async def create(request: web.Request, visitor: SignedIn, form: Form) -> web.Str
             api_keys.add, owner_id=visitor.actor.owner_id, name=name, text=text, scopes=scopes,
             expires_at=database.clock.wall() + int(days) * DAY if days else None,
             resources=resources or None,
-            most=request.app[CONFIG].limits.keys_per_owner, actor=visitor.actor,
+            most=request.app[ACCOUNT_RULES].most_keys, actor=visitor.actor,
         )  # fmt: skip
     except Refusal as full:
         faults = [Fault("name", full.code, full.message)]
