@@ -23,10 +23,10 @@ from gateway.domain.accounts.passwords import Passwords
 from gateway.domain.accounts.sign_in import SignIn
 from gateway.domain.cells.cells import Cells
 from gateway.domain.storefront.sign_in.idp_keys import Providers
-from gateway.domain.storefront.stores.directory import Directory
+from gateway.domain.storefront.stores.store_directory import Directory
 from gateway.graphql import responses as graphql
-from gateway.graphql.documents import Documents
 from gateway.graphql.graphiql import GRAPHIQL
+from gateway.graphql.parsed_documents import Documents
 from gateway.graphql.routes import add_graphql
 from gateway.graphql.schema import schema
 from gateway.graphql.view import DOCUMENTS
@@ -51,15 +51,15 @@ from gateway.server.app_keys import (
     PASSWORDS,
     SIGN_IN,
 )
-from gateway.server.cells import cells_of, registration_of
+from gateway.server.cell_parts import cells_of, registration_of
 from gateway.server.config import Config
 from gateway.server.delivery import DELIVERY, Delivery, doctor_of, rules_of
-from gateway.server.http import answers, turns
+from gateway.server.http import account_turns, answers
 from gateway.server.http.bodies import UPLOADING
-from gateway.server.http.connections import FRAME
+from gateway.server.http.client_address import Proxies
+from gateway.server.http.client_connections import FRAME
 from gateway.server.http.middleware import Frame, Refuse, Watch, surface_of
-from gateway.server.http.probes import EXPOSITION, Exposition, add_probes
-from gateway.server.http.proxies import Proxies
+from gateway.server.http.monitoring_routes import EXPOSITION, Exposition, add_probes
 from gateway.server.http.public_keys import PUBLIC_KEYS, PublicKeys, add_public_keys
 from gateway.server.http.rate_limits import LIMITS, RateLimits
 from gateway.server.http.usual_addresses import add_usual_addresses
@@ -76,14 +76,14 @@ from gateway.server.telemetry.health import HEALTH, Health
 from gateway.server.telemetry.metrics import METRICS, Metrics
 from gateway.server.telemetry.trace_context import Marks
 from gateway.server.telemetry.traced import TracedDatabase
-from gateway.server.upkeep.duties import Further, Upkeep
 from gateway.server.upkeep.fetching import Fetcher
 from gateway.server.upkeep.mailer import Mailer
+from gateway.server.upkeep.web_duties import Further, Upkeep
 from outbox.clock import Clock
 from outbox.database import sqlite
 from outbox.database.transaction import Database
 from outbox.errors import DatabaseUnavailable
-from outbox.sending.guard import Guard
+from outbox.sending.egress_guard import Guard
 from outbox.webhooks.secrets import KeyRing
 
 
@@ -177,7 +177,7 @@ def build_app(
     app[KEYRING] = keyring
     app[GUARD] = shared.guard
     app[METRICS] = watched.metrics
-    turns.set_up(app)
+    account_turns.set_up(app)
     app[UPLOADING] = Counter[str]()
     app[answers.ANSWERS] = answers.budget(config.limits)
     app[FIRST_PAGES] = first_pages = FirstPages()

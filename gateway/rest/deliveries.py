@@ -31,8 +31,8 @@ from gateway.rest.errors import JSON
 from gateway.rest.params import once_of, window
 from gateway.rest.record_json import Response, respond_to_write
 from gateway.rest.scans import scan
+from gateway.rest.shown_waits import Waiting
 from gateway.rest.stored_responses import keep, restore
-from gateway.rest.waits import Waiting
 from gateway.server.app_keys import DB
 from gateway.server.http import bodies
 from outbox.database.transaction import brief

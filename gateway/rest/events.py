@@ -21,7 +21,7 @@ from gateway.rest.document.operations import Parameter, operation
 from gateway.rest.params import LARGEST, refused, window
 from gateway.rest.scans import scan
 from gateway.server.installation import SITE, WEBHOOK_RULES
-from outbox.events.feed import Entry
+from outbox.events.event_feed import Entry
 from outbox.ids import is_id
 
 BY_NUMBER = ("webhook", "sequence", "from", "to")

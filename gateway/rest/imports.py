@@ -13,14 +13,14 @@ from aiohttp import web
 from msgspec import UNSET, Struct, UnsetType
 
 from gateway.domain.catalogue import Entry
-from gateway.domain.imports import column_notices, import_uploads, jobs
+from gateway.domain.imports import column_notices, import_jobs, import_uploads
 from gateway.domain.imports.columns import parse, parts
 from gateway.domain.imports.decoding import CHARSETS
 from gateway.domain.imports.files import MOST_BYTES, MOST_COLUMNS, MOST_LINES
+from gateway.domain.imports.import_jobs import Import, LineFault
+from gateway.domain.imports.import_options import CHOICES, options_of
 from gateway.domain.imports.import_steps import ENTRIES
 from gateway.domain.imports.import_uploads import Choices
-from gateway.domain.imports.jobs import Import, LineFault
-from gateway.domain.imports.options import CHOICES, options_of
 from gateway.records.errors import Refusal
 from gateway.records.resource import Resource
 from gateway.records.values import dates
@@ -194,7 +194,7 @@ def import_of(entry: Entry) -> Operation:
         import_id = await import_uploads.receive(
             db, caller, entry, sent.pieces, choices=sent.choices, charset=sent.charset
         )
-        job = await db.read(jobs.own, caller, import_id)
+        job = await db.read(import_jobs.own, caller, import_id)
         headers = PRIVATE | {"Location": f"/api/imports/{import_id}"}
         if "read" not in caller.scopes:
             return web.Response(status=202, text=json.dumps({"id": import_id}), headers=headers)
@@ -298,7 +298,7 @@ def _charset(header: str | None, *, part: bool = False) -> str:
 async def list_imports(request: web.Request) -> web.Response:
     """GET /api/imports: the latest imports of the caller."""
     caller = await authenticate(request)
-    latest = await request.app[DB].read(jobs.listed, caller)
+    latest = await request.app[DB].read(import_jobs.listed, caller)
     body = msgspec.json.encode(Imports([shown(job) for job in latest]))
     return web.Response(body=body, headers=PRIVATE)
 
@@ -311,7 +311,7 @@ async def list_imports(request: web.Request) -> web.Response:
 async def read_import(request: web.Request) -> web.Response:
     """GET /api/imports/{id}: an import with its faults."""
     caller = await authenticate(request)
-    job, faults = await request.app[DB].read(jobs.read, caller, request.match_info["id"])
+    job, faults = await request.app[DB].read(import_jobs.read, caller, request.match_info["id"])
     return web.Response(body=msgspec.json.encode(shown(job, faults)), headers=PRIVATE)
 
 
@@ -326,9 +326,9 @@ async def cancel_import(request: web.Request) -> web.Response:
     """DELETE /api/imports/{id}: cancel an import between two of its transactions."""
     caller = await authenticate(request)
     db = request.app[DB]
-    job = await db.write(jobs.cancel, caller, request.match_info["id"])
-    await jobs.clear(db, job.id)
+    job = await db.write(import_jobs.cancel, caller, request.match_info["id"])
+    await import_jobs.clear(db, job.id)
     if "read" not in caller.scopes:
         return web.Response(text=json.dumps({"id": job.id}), headers=PRIVATE)
-    job, faults = await db.read(jobs.read, caller, job.id)
+    job, faults = await db.read(import_jobs.read, caller, job.id)
     return web.Response(body=msgspec.json.encode(shown(job, faults)), headers=PRIVATE)

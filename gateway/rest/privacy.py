@@ -18,7 +18,7 @@ from gateway.rest.body import PRIVATE, respond
 from gateway.rest.document import shapes
 from gateway.rest.document.describe import id_of, page_size
 from gateway.rest.document.operations import Operation, Response, Shape, operation
-from gateway.rest.document.parts import title_of
+from gateway.rest.document.schema_parts import title_of
 from gateway.rest.params import window
 from gateway.server.app_keys import DB, KEYRING
 from gateway.server.http import bodies

@@ -21,7 +21,7 @@ from gateway.rest.auth import authenticate
 from gateway.rest.body import draft_of, ignored, read_body
 from gateway.rest.document import describe, shapes
 from gateway.rest.document.operations import Operation, path_of
-from gateway.rest.document.parts import title_of
+from gateway.rest.document.schema_parts import title_of
 from gateway.rest.errors import JSON
 from gateway.rest.first_pages import First
 from gateway.rest.params import expected_of, once_of, query_of

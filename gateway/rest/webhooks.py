@@ -16,7 +16,7 @@ from gateway.rest.auth import authenticate
 from gateway.rest.body import respond
 from gateway.rest.document import shapes
 from gateway.rest.document.operations import operation
-from gateway.rest.waits import Waiting, shown_wait
+from gateway.rest.shown_waits import Waiting, shown_wait
 from gateway.server.app_keys import KEYRING
 from outbox.events.cloud_events import MODES
 from outbox.queue.state.waits import Waiting as Held

@@ -13,8 +13,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from outbox.durations import SECOND
 from outbox.events import cloud_events
-from outbox.events.body import thin
-from outbox.queue.state.deliveries import MOST_ATTEMPTS, Claimed, Endpoint
+from outbox.events.event_body import thin
+from outbox.queue.state.claimed_deliveries import MOST_ATTEMPTS, Claimed, Endpoint
 from outbox.queue.state.policy import Schedule, parse_schedule
 from outbox.sending.client_credentials import ClientCredentials
 from outbox.sending.request import DIRECT, EventForm, Request, Via, check_headers, sign_standard

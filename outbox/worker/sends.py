@@ -15,7 +15,7 @@ from outbox.clock import Clock
 from outbox.durations import SECOND
 from outbox.ids import Ids
 from outbox.observer import Observer
-from outbox.queue.state.deliveries import Claimed, Endpoint, Result
+from outbox.queue.state.claimed_deliveries import Claimed, Endpoint, Result
 from outbox.queue.state.evidence import Evidence
 from outbox.queue.state.policy import (
     Decision,

@@ -9,7 +9,7 @@ that a slot always becomes free. It is one module because each limit depends on 
 
 from collections.abc import Iterable, Mapping
 
-from outbox.queue.state.deliveries import FAILING_WINDOW, FIRST_WINDOW, Capacity, Claimed
+from outbox.queue.state.claimed_deliveries import FAILING_WINDOW, FIRST_WINDOW, Capacity, Claimed
 from outbox.queue.state.fair_shares import Rank
 from outbox.queue.state.policy import WindowStep
 from outbox.worker.send_counts import (

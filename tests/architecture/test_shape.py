@@ -116,3 +116,29 @@ def test_functions_take_few_parameters_and_calls_name_theirs() -> None:
     assert unnamed == [], f"give by name what stands past {POSITIONS} values, or make a value of it"
     assert {name: n for name, n in parameters.items() if n > MORE_PARAMETERS.get(name, 0)} == {}
     assert MORE_PARAMETERS.keys() - parameters.keys() == set(), "take it out of the table"
+
+
+DUTIES = (
+    "gateway/rest/", "gateway/graphql/", "gateway/console/", "gateway/mcp/", "gateway/cli/",
+    "gateway/domain/", "gateway/records/",
+    "outbox/database/postgres/", "outbox/database/sqlite/", "outbox/database/",
+)  # fmt: skip
+"""Where a folder makes a shared name plain: the doors, the rules and the storage of one noun, and
+the engines of one interface."""
+EVERYWHERE = {"__init__.py", "__main__.py", "errors.py"}
+"""Each floor has its own errors."""
+
+
+def test_a_file_name_is_unique_or_its_folder_makes_it_plain() -> None:
+    duties: dict[str, list[str]] = {}
+    for path in modules():
+        text = path.as_posix()
+        duty = next((one for one in DUTIES if text.startswith(one)), text)
+        duties.setdefault(path.name, []).append(duty)
+    unclear = {
+        name: found
+        for name, found in duties.items()
+        if len(found) > 1 and name not in EVERYWHERE
+        if len(set(found)) < len(found) or not set(found) <= set(DUTIES)
+    }
+    assert unclear == {}

@@ -16,8 +16,8 @@ from aiohttp import web
 
 from gateway.domain.contacts import person_erasures
 from gateway.domain.contacts.person_erasures import Person
-from gateway.domain.ownership import OWNERSHIP
 from gateway.domain.privacy import certificates
+from gateway.domain.product_ownership import OWNERSHIP
 from outbox import database
 from outbox.clock import SystemClock
 from outbox.database.transaction import Database, Tx

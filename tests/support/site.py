@@ -11,11 +11,11 @@ from aiohttp import web
 
 from gateway.app import build_app
 from gateway.domain.accounts import api_keys, users
-from gateway.graphql.documents import Documents
+from gateway.graphql.parsed_documents import Documents
 from gateway.graphql.schema import schema
 from gateway.graphql.view import DOCUMENTS
 from gateway.server.config import Config
-from gateway.server.http.connections import Runner
+from gateway.server.http.client_connections import Runner
 from gateway.server.program import Role
 from gateway.server.telemetry.metrics import METRICS
 from outbox.clock import SystemClock

@@ -17,14 +17,14 @@ import aiohttp
 
 from gateway.cli.demo import demo_goods, table
 from gateway.cli.demo.breaking.acts import Scene
+from gateway.cli.demo.breaking.breaking_tour import broken, each_once, with_page
 from gateway.cli.demo.breaking.moved_clock import MovedClock
-from gateway.cli.demo.breaking.tour import broken, each_once, with_page
+from gateway.cli.demo.demo_gateway import SERVE, Account, Console, DemoFault, Gateway
 from gateway.cli.demo.demo_goods import Owner
+from gateway.cli.demo.demo_writer import Feed, Writer
 from gateway.cli.demo.judgement import Judge, Judgement
 from gateway.cli.demo.receiver import Inbox, Receiver
-from gateway.cli.demo.server import SERVE, Account, Console, DemoFault, Gateway
 from gateway.cli.demo.shop import Shop
-from gateway.cli.demo.writer import Feed, Writer
 from gateway.cli.language import spoken
 from outbox.clock import Clock, SystemClock
 from outbox.ids import Ids
@@ -135,7 +135,11 @@ async def _tour(folder: Path, once: bool, port: int, breaking: bool, wish: _Stop
     async with contextlib.AsyncExitStack() as stack:
         receiver_port = await receiver.start()
         stack.push_async_callback(receiver.stop)
-        serve = ("gateway.cli.demo.breaking.serve", str(folder / "clock")) if breaking else SERVE
+        serve = (
+            ("gateway.cli.demo.breaking.clocked_serve", str(folder / "clock"))
+            if breaking
+            else SERVE
+        )
         gateway = Gateway(folder, receiver_port, port, serve)
         stack.push_async_callback(gateway.stop)
         screen.say(t("demo.starting"))

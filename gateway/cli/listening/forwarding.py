@@ -12,7 +12,7 @@ from outbox.durations import SECOND
 from outbox.errors import CannotStart
 from outbox.ids import Ids
 from outbox.sending.addresses import Rules, parse_place
-from outbox.sending.guard import Guard
+from outbox.sending.egress_guard import Guard
 from outbox.sending.outcome import Outcome
 from outbox.sending.request import Header, Request, compose
 from outbox.sending.send import Sender

@@ -8,9 +8,9 @@ from urllib.parse import urlencode
 
 from aiohttp import web
 
-from gateway.console.layout import display, pages, polling, times
+from gateway.console.layout import display, pages, polling, typed_times
 from gateway.console.layout.guard import SignedIn
-from gateway.console.webhooks.options import groups
+from gateway.console.webhooks.webhook_form import groups
 from gateway.domain.catalogue import EVENT_NAMES
 from gateway.domain.webhooks import delivery_search, record_names, webhooks
 from gateway.domain.webhooks.record_names import Named
@@ -19,7 +19,7 @@ from gateway.records.values.folding import fold
 from gateway.server.app_keys import DB
 from outbox.database.transaction import Database
 from outbox.durations import MINUTE
-from outbox.events.history import EventQuery
+from outbox.events.event_history import EventQuery
 from outbox.ids import is_id
 from outbox.queue.log.delivery_types import (
     FAILURES,
@@ -213,8 +213,8 @@ def _filters(request: web.Request, names: str) -> Mapping[str, str]:
 
 def _times(filters: Mapping[str, str], zone: str) -> tuple[int, int]:
     """Return the wanted range in microseconds; the minute of `until` belongs to it."""
-    since = times.typed(filters.get("since", ""), zone)
-    until = times.typed(filters.get("until", ""), zone, ends=True)
+    since = typed_times.typed(filters.get("since", ""), zone)
+    until = typed_times.typed(filters.get("until", ""), zone, ends=True)
     return since or 0, NO_TIME if until is None else until + MINUTE
 
 

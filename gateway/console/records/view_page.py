@@ -29,7 +29,7 @@ from gateway.records.resource import Filter
 from gateway.records.values.format import of_json
 from gateway.server.app_keys import DB
 from outbox.database.transaction import Tx
-from outbox.events.history import EventQuery
+from outbox.events.event_history import EventQuery
 from outbox.queue.log.delivery_types import shown
 
 EVENTS = 10

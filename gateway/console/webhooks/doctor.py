@@ -18,7 +18,7 @@ from outbox.queue.log.delivery_types import Attempt
 from outbox.queue.state.policy import Schedule
 from outbox.sending.request_targets import requested
 from outbox.webhooks import Webhook
-from outbox.worker.doctor import Examination
+from outbox.worker.examination import Examination
 
 
 @dataclass(frozen=True, slots=True)

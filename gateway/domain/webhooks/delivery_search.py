@@ -9,11 +9,11 @@ from gateway.records.access import Actor, must_own
 from gateway.records.errors import Refusal
 from outbox.clock import Clock
 from outbox.database.transaction import Tx
-from outbox.events import history
-from outbox.events.history import Listed
+from outbox.events import event_history
+from outbox.events.event_history import Listed
 from outbox.ids import is_id
-from outbox.queue.log import delivery_log, delivery_search
-from outbox.queue.log.delivery_search import Logged
+from outbox.queue.log import delivery_log, delivery_pages
+from outbox.queue.log.delivery_pages import Logged
 from outbox.queue.log.delivery_types import Announced, Delivery, DeliveryQuery
 from outbox.queue.state import waits
 from outbox.queue.state.waits import Waiting
@@ -123,7 +123,7 @@ async def of_webhook(
 
 
 async def events(
-    tx: Tx, actor: Actor, clock: Clock, query: history.EventQuery, after: int | None,
+    tx: Tx, actor: Actor, clock: Clock, query: event_history.EventQuery, after: int | None,
     size: int = PAGE,
 ) -> EventList:  # fmt: skip
     """Return a page of events; the cause may be an id of an event or a delivery too."""
@@ -133,13 +133,13 @@ async def events(
         delivery = await delivery_log.one(tx, known)
         if delivery is not None and delivery.owner_id == actor.owner_id:
             known = delivery.event_id
-        event = await history.one(tx, actor.owner_id, known)
+        event = await event_history.one(tx, actor.owner_id, known)
         if event is not None:
             return await _with_deliveries(tx, actor, [event], listed, None, None)
     began, rows = clock.monotonic(), list[Listed]()
     least = ROUNDS if query.cause else 1
     for done in count(1):
-        page = await history.page(tx, actor.owner_id, query, after, size - len(rows))
+        page = await event_history.page(tx, actor.owner_id, query, after, size - len(rows))
         rows += page.events
         after = page.after
         if not page.searched or len(rows) == size:
@@ -155,13 +155,13 @@ async def event(
 ) -> tuple[Announced, Sequence[Delivery], Sequence[Webhook]]:
     """Return an event with its body and deliveries. Raises not_found, forbidden."""
     announced = await delivery_log.event(tx, event_id)
-    owner = await history.owner_of(tx, event_id)
+    owner = await event_history.owner_of(tx, event_id)
     if announced is None or owner is None:
         raise Refusal("not_found", "This event does not exist.")
     must_own(actor, owner, "event")
     return (
         announced,
-        await delivery_search.of_events(tx, actor.owner_id, [event_id]),
+        await delivery_pages.of_events(tx, actor.owner_id, [event_id]),
         await webhooks.listed(tx, actor),
     )
 
@@ -187,8 +187,8 @@ async def _page(
 ) -> DeliveryList:  # fmt: skip
     began, rows, scanned = clock.monotonic(), list[Delivery](), FIRST_SCANNED
     while True:
-        page = await delivery_search.page(tx, chosen, query, after, size - len(rows), scanned)
-        scanned = min(4 * scanned, delivery_search.SCANNED)
+        page = await delivery_pages.page(tx, chosen, query, after, size - len(rows), scanned)
+        scanned = min(4 * scanned, delivery_pages.SCANNED)
         rows += page.deliveries
         after = page.after or ""
         if not page.searched or len(rows) == size or clock.monotonic() - began > SECONDS:
@@ -215,11 +215,11 @@ async def _of_id(
         delivery = await delivery_log.one(tx, search.lower())
         if delivery is not None and delivery.owner_id == actor.owner_id:
             return DeliveryList([delivery], listed)
-    query = history.EventQuery(cause=search)
+    query = event_history.EventQuery(cause=search)
     page = await events(tx, actor, clock, query, place_of(after), size)
     # The event itself may be past its retention while its deliveries are not.
     rows = page.deliveries or (
-        await delivery_search.of_events(tx, actor.owner_id, [search.lower()])
+        await delivery_pages.of_events(tx, actor.owner_id, [search.lower()])
         if is_id(search)
         else ()
     )
@@ -231,7 +231,7 @@ async def _with_deliveries(
     tx: Tx, actor: Actor, rows: Sequence[Listed], listed: Sequence[Webhook], after: int | None,
     searched: int | None,
 ) -> EventList:  # fmt: skip
-    deliveries = await delivery_search.of_events(tx, actor.owner_id, [one.id for one in rows])
+    deliveries = await delivery_pages.of_events(tx, actor.owner_id, [one.id for one in rows])
     return EventList(rows, deliveries, listed, after, searched)
 
 

@@ -9,10 +9,10 @@ from gateway.records.access import Actor
 from outbox.clock import Clock
 from outbox.database.transaction import Tx
 from outbox.durations import SECOND
-from outbox.events.body import message
+from outbox.events.event_body import message
 from outbox.ids import Ids
 from outbox.queue.drain import loading
-from outbox.queue.state.deliveries import Claimed, ClaimedEvent, Endpoint
+from outbox.queue.state.claimed_deliveries import Claimed, ClaimedEvent, Endpoint
 from outbox.queue.state.policy import Schedule, parse_schedule
 from outbox.sending.request import Request
 from outbox.webhooks import Webhook

@@ -21,7 +21,7 @@ from gateway.server.app_keys import CALLER, REQUEST_ID
 from gateway.server.config import Config
 from gateway.server.http import bodies, cors
 from gateway.server.http.answers import carried
-from gateway.server.http.proxies import CLIENT, Client, Proxies
+from gateway.server.http.client_address import CLIENT, Client, Proxies
 from gateway.server.http.rate_limits import LIMITS, RATE_LIMIT
 from gateway.server.telemetry.health import Health
 from gateway.server.telemetry.logs import logger, record_writer

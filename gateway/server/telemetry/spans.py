@@ -13,7 +13,7 @@ from gateway.server.telemetry.metrics import METHODS
 from gateway.server.telemetry.trace_context import Marks, Trace
 from outbox.clock import Clock
 from outbox.durations import SECOND
-from outbox.queue.state.deliveries import Result
+from outbox.queue.state.claimed_deliveries import Result
 from outbox.sending.outcome import Outcome
 from outbox.sending.request import TRACEPARENT, span_of
 

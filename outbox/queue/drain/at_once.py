@@ -26,7 +26,7 @@ from outbox.queue.drain.fanout import Announced, FannedOut
 from outbox.queue.drain.loading import SMALL_BODY, load
 from outbox.queue.drain.settle import Settlement, attempt_of, event_digest_of
 from outbox.queue.state import attempt_counts, chain, deleted_webhooks
-from outbox.queue.state.deliveries import (
+from outbox.queue.state.claimed_deliveries import (
     Capacity,
     Claimed,
     ClaimedAttempt,

@@ -11,7 +11,7 @@ from outbox.durations import SECOND
 from outbox.queue.drain import owner_limits, owners, probes
 from outbox.queue.drain.loading import endpoints_of, load
 from outbox.queue.state import lanes
-from outbox.queue.state.deliveries import (
+from outbox.queue.state.claimed_deliveries import (
     FAILING_WINDOW,
     FIRST_WINDOW,
     MOST_ATTEMPTS,

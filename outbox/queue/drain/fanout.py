@@ -18,7 +18,7 @@ from outbox.queue.drain.budget import Budget
 from outbox.queue.drain.creations import Creations
 from outbox.queue.drain.subscribers import Filters, Subscriber
 from outbox.queue.state import attempt_counts, fanout_remainders
-from outbox.queue.state.deliveries import Capacity, Claimed, Endpoint
+from outbox.queue.state.claimed_deliveries import Capacity, Claimed, Endpoint
 from outbox.queue.state.fanout_remainders import START, Remainder
 
 EVENTS_AT_ONCE = {"sqlite": 125, "postgres": 500}

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from outbox.database.index_plans import by_index
 from outbox.database.transaction import Row, Tx
-from outbox.events.feed import Entry, entry_of
+from outbox.events.event_feed import Entry, entry_of
 from outbox.queue.log.delivery_types import shown_as
 from outbox.queue.state import sequences
 

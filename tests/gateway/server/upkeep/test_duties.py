@@ -24,7 +24,7 @@ from gateway.records.draft import check
 from gateway.server.config import Retention
 from gateway.server.startup import SOURCES
 from gateway.server.telemetry.metrics import Metrics
-from gateway.server.upkeep.duties import BATCHES, Batches, Further, Upkeep
+from gateway.server.upkeep.web_duties import BATCHES, Batches, Further, Upkeep
 from outbox import database
 from outbox.database import times
 from outbox.database.index_plans import by_index

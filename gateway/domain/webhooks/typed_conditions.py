@@ -14,7 +14,7 @@ from gateway.domain.webhooks.samples import resource_of, sample, sample_fields
 from gateway.records.resource import Field
 from gateway.records.values.format import Wrong, of_json
 from gateway.records.values.patterns import NOT_TEXT
-from outbox.events.body import message
+from outbox.events.event_body import message
 from outbox.events.record_fields import text_of
 from outbox.webhooks.conditions import LONGEST, MOST, Condition, equal, facts_of, hold
 

@@ -17,7 +17,7 @@ from gateway.domain import import_lines
 from gateway.domain.accounts import users
 from gateway.domain.import_lines import Line
 from gateway.domain.imports.columns import heading_of
-from gateway.domain.imports.options import DEFAULT, Options
+from gateway.domain.imports.import_options import DEFAULT, Options
 from gateway.records import audit
 from gateway.records.access import Actor, must_own
 from gateway.records.errors import Fault, Refusal

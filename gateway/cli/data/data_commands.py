@@ -13,7 +13,8 @@ from pathlib import Path
 
 from gateway.cli.data import backup_keys
 from gateway.cli.data.archive import ArchiveReader, ArchiveWriter, Manifest
-from gateway.cli.data.filling import (
+from gateway.cli.data.progress_bar import Progress
+from gateway.cli.data.target_filling import (
     Batches,
     departing,
     fill,
@@ -21,10 +22,9 @@ from gateway.cli.data.filling import (
     must_be_ours,
     own_tables,
 )
-from gateway.cli.data.progress import Progress
 from gateway.cli.data.unfinished import unfinished
 from gateway.cli.moving.target import url_of
-from gateway.domain.ownership import UNOWNED
+from gateway.domain.product_ownership import UNOWNED
 from gateway.records.values import dates
 from gateway.server import startup
 from gateway.server.config import Config

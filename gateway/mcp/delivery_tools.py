@@ -21,7 +21,7 @@ from gateway.records.access import Actor
 from gateway.records.errors import Refusal
 from gateway.records.values import dates
 from gateway.rest.scans import scan
-from gateway.rest.waits import shown_wait
+from gateway.rest.shown_waits import shown_wait
 from outbox.database.transaction import Tx
 from outbox.ids import is_id
 from outbox.queue.log.delivery_types import Health

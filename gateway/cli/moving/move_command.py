@@ -17,12 +17,12 @@ from pathlib import Path
 
 from gateway.cli.commands import existing, filled
 from gateway.cli.data import backup_keys
-from gateway.cli.data.progress import Progress
+from gateway.cli.data.progress_bar import Progress
 from gateway.cli.moving import move_plans, target
 from gateway.cli.moving.chain_proof import ChainProof, Damaged
 from gateway.cli.moving.moved_rows import Rings
 from gateway.cli.moving.owner_copy import OwnerCopy
-from gateway.cli.moving.owner_rows import forget
+from gateway.cli.moving.owner_removal import forget
 from gateway.cli.moving.standings import Found, Seen, find, has_arrived, hold_mail, release_mail
 from gateway.cli.moving.target import Address
 from gateway.domain.privacy import certificates
@@ -38,7 +38,7 @@ from outbox.database.transfer_ends import exclusive
 from outbox.errors import CannotStart
 from outbox.ids import Ids
 from outbox.queue.drain.fanout import fan_out
-from outbox.queue.state.deliveries import NO_ROOM
+from outbox.queue.state.claimed_deliveries import NO_ROOM
 from outbox.queue.upkeep import owner_moves
 from outbox.queue.upkeep.owner_moves import MoveState
 from outbox.webhooks import key_mark

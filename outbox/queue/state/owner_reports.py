@@ -18,7 +18,7 @@ from outbox.durations import SECOND
 from outbox.events import enqueue
 from outbox.queue.state import notices
 from outbox.queue.state.circuits import Transition
-from outbox.queue.state.deliveries import Result
+from outbox.queue.state.claimed_deliveries import Result
 from outbox.queue.state.notices import Kind
 from outbox.states import Change
 from outbox.webhooks import subscription

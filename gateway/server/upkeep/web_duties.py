@@ -23,12 +23,12 @@ from gateway.domain.accounts import (
     tokens,
 )
 from gateway.domain.accounts.credentials import Credentials
-from gateway.domain.audit.retention import AuditRetention
+from gateway.domain.audit.audit_retention import AuditRetention
 from gateway.domain.catalogue import RESOURCES
 from gateway.domain.cells.registration import Registration
 from gateway.domain.imports import upkeep as imports
+from gateway.domain.imports.import_jobs import TRIED
 from gateway.domain.imports.importing import Importing
-from gateway.domain.imports.jobs import TRIED
 from gateway.domain.privacy.persons import Persons
 from gateway.domain.sales import document_links, order_verbs, quotes
 from gateway.domain.storefront.campaigns import modals
