@@ -25,6 +25,7 @@ from gateway.domain.cells.cells import Cells
 from gateway.domain.storefront.sign_in.idp_keys import Providers
 from gateway.domain.storefront.stores.store_directory import Directory
 from gateway.graphql import responses as graphql
+from gateway.graphql.graphiql import GRAPHIQL
 from gateway.graphql.parsed_documents import Documents
 from gateway.graphql.routes import add_graphql
 from gateway.graphql.schema import schema
@@ -40,7 +41,6 @@ from gateway.server import startup
 from gateway.server.app_keys import (
     CELLS,
     CLOCK,
-    CONFIG,
     CREDENTIALS,
     DB,
     DIRECTORY,
@@ -55,7 +55,6 @@ from gateway.server.cell_parts import cells_of, registration_of
 from gateway.server.config import Config
 from gateway.server.delivery import DELIVERY, Delivery, doctor_of, rules_of
 from gateway.server.http import account_turns, answers
-from gateway.server.http.address import public_address
 from gateway.server.http.bodies import UPLOADING
 from gateway.server.http.client_address import Proxies
 from gateway.server.http.client_connections import FRAME
@@ -65,6 +64,7 @@ from gateway.server.http.public_keys import PUBLIC_KEYS, PublicKeys, add_public_
 from gateway.server.http.rate_limits import LIMITS, RateLimits
 from gateway.server.http.usual_addresses import add_usual_addresses
 from gateway.server.images.images import IMAGES, Images, add_images
+from gateway.server.installation import introduce, public_address
 from gateway.server.parts import PARTS, Parts
 from gateway.server.processes.channel import Gone
 from gateway.server.processes.member import MEMBER, Member
@@ -169,7 +169,8 @@ def build_app(
     app[FRAME] = Frame(
         app, config, watched.watch, Proxies(config.server.trusted_proxies), refuse
     ).handle
-    app[CONFIG] = config
+    introduce(app, config)
+    app[GRAPHIQL] = config.storefront.graphiql
     app[CLOCK] = clock
     app[IDS] = db.ids
     app[DB] = db

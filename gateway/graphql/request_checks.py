@@ -18,10 +18,11 @@ from gateway.domain.storefront.stores.store_directory import Directory, is_hostn
 from gateway.graphql.responses import HEADERS
 from gateway.records.errors import Fault, Refusal
 from gateway.records.record import Record
-from gateway.server.app_keys import CONFIG, DIRECTORY
+from gateway.server.app_keys import DIRECTORY
 from gateway.server.http import cors
 from gateway.server.http.client_address import CLIENT, Client
 from gateway.server.http.rate_limits import LIMITS, RATE_LIMIT
+from gateway.server.installation import SITE
 from gateway.server.web_origins import spelled
 
 
@@ -224,7 +225,7 @@ async def must_be_allowed_by(request: web.Request, store: Record) -> None:
 def own(request: web.Request, name: str) -> bool:
     """Return whether an origin is that of this server."""
     client = request[CLIENT]
-    public_url = request.app[CONFIG].server.public_url
+    public_url = request.app[SITE].public_url
     if public_url and name == public_url:
         return True
     scheme = name.partition("://")[0]

@@ -22,8 +22,8 @@ from gateway.mcp.tool import Call, Tool
 from gateway.mcp.tool_arguments import check, nearest
 from gateway.records import audit
 from gateway.records.errors import Refusal
-from gateway.server.app_keys import CONFIG
 from gateway.server.http.middleware import refusal_of, slow_down
+from gateway.server.installation import SITE
 from gateway.server.program import program_version
 from outbox.errors import DatabaseUnavailable
 
@@ -130,7 +130,7 @@ def _cached() -> dict[str, Any]:
 
 
 def _server(request: web.Request) -> dict[str, str]:
-    name = request.app[CONFIG].service.name
+    name = request.app[SITE].service
     return {"name": name.lower(), "title": name, "version": program_version()}
 
 

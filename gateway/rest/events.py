@@ -19,8 +19,7 @@ from gateway.rest.document.describe import page_size
 from gateway.rest.document.operations import Parameter, operation
 from gateway.rest.params import LARGEST, refused, window
 from gateway.rest.scans import scan
-from gateway.server.app_keys import CONFIG
-from gateway.server.http.address import public_address
+from gateway.server.installation import SITE, WEBHOOK_RULES
 from outbox.events.event_feed import Entry
 from outbox.ids import is_id
 
@@ -115,7 +114,7 @@ EXAMPLE = Events(
 async def list_events(request: web.Request) -> web.Response:
     """GET /api/events: list the events after a given one."""
     caller = await authenticate(request)
-    query, days = request.query, request.app[CONFIG].retention.events_days
+    query, days = request.query, request.app[WEBHOOK_RULES].events_days
     if any(name in query for name in BY_NUMBER):
         return await _numbered(request, caller)
     # The feed says itself what an unknown place is.
@@ -154,10 +153,9 @@ async def _numbered(request: web.Request, caller: Actor) -> web.Response:
             raise refused("sequence", "Send either sequence or from and to.")
         first = upto = _number(query, "sequence", 1)
     _, limit = window(query)
-    config = request.app[CONFIG]
     page = await lists.read(
         request, feed.numbered, caller, webhook_id, first=first, upto=upto, limit=limit,
-        site=public_address(config, config.server.port),
+        site=request.app[SITE].address,
     )  # fmt: skip
     onward = None if page.onward is None else str(page.onward)
     headers = {"Content-Type": "application/json", **lists.link(request, onward, "from")}

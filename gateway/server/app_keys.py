@@ -1,7 +1,6 @@
-"""Typed keys of the configuration and of the parts from below, for application and requests.
+"""Typed keys of the parts from below, for application and requests.
 
-A part of the server has its key beside its class, except the configuration: commands read it
-without aiohttp.
+A part of the server has its key beside its class.
 """
 
 from aiohttp import web
@@ -12,7 +11,6 @@ from gateway.domain.accounts.sign_in import SignIn
 from gateway.domain.cells.cells import Cells
 from gateway.domain.storefront.stores.store_directory import Directory
 from gateway.records.access import Actor
-from gateway.server.config import Config
 from outbox.clock import Clock
 from outbox.database.transaction import Database
 from outbox.ids import Ids
@@ -20,7 +18,6 @@ from outbox.sending.egress_guard import Guard
 from outbox.webhooks.secrets import KeyRing
 from outbox.worker.examination import Doctor
 
-CONFIG = web.AppKey("CONFIG", Config)
 CELLS = web.AppKey("CELLS", Cells)
 CLOCK = web.AppKey("CLOCK", Clock)
 IDS = web.AppKey("IDS", Ids)

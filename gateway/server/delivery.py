@@ -11,7 +11,7 @@ from aiohttp import web
 from gateway.domain.webhooks import record_links
 from gateway.server.config import Config, Egress
 from gateway.server.config.value_checks import named_proxies
-from gateway.server.http.address import public_address
+from gateway.server.installation import public_address
 from gateway.server.parts import PARTS, Parts
 from gateway.server.telemetry.journal_log import DeliveryJournal
 from gateway.server.telemetry.spans import Spans

@@ -63,7 +63,7 @@ class Doctor:
         self._guard = guard
         self._clock = clock
         self._ids = ids
-        self._settings = settings
+        self.settings = settings
         self._sender = sender
         self._turn = asyncio.Lock()
 
@@ -77,19 +77,19 @@ class Doctor:
         except (Unreadable, Unsendable) as reason:
             step = Step("sign", "failed", "unsendable", values={"error": str(reason)})
             decision = (parked if isinstance(reason, Unreadable) else dead)(str(reason))
-            return Examination(endpoint.url, (step,), None, decision, self._settings.schedule, now)
+            return Examination(endpoint.url, (step,), None, decision, self.settings.schedule, now)
         return await self.examine(request, schedule)
 
     async def examine(self, request: Request, schedule: Schedule | None = None) -> Examination:
         """Send `request` and explain the outcome."""
-        schedule = schedule or self._settings.schedule
+        schedule = schedule or self.settings.schedule
         steps, refused = await self._authorize(request)
         started_at = self._clock.wall()
         if refused is not None:
             decision = self._decide(refused, schedule)
             return Examination(request.url, tuple(steps), refused, decision, schedule, started_at)
         headers = compose(
-            request, service=self._settings.service, now_wall=started_at,
+            request, service=self.settings.service, now_wall=started_at,
             span_id=self._ids.token(8).hex(),
         )  # fmt: skip
         permission, refusal = None, None
@@ -124,7 +124,7 @@ class Doctor:
         """
         if request.oauth2 is None:
             return [], None
-        fetched = await fetch(self._sender, self._clock, request, self._settings.service)
+        fetched = await fetch(self._sender, self._clock, request, self.settings.service)
         steps = token_steps_of(request.oauth2.token_url, fetched, self._guard.rules)
         if fetched.token is None:
             return steps, fetched.refusal()
@@ -140,13 +140,13 @@ class Doctor:
 
     def _builder(self, ring: KeyRing) -> RequestBuilder:
         # Made anew each time: the drain forgets a webhook as soon as it changes.
-        settings = self._settings
+        settings = self.settings
         return RequestBuilder(
             ring, settings.timeout, settings.schedule, settings.links, settings.site
         )
 
     def _permissions(self) -> Permissions:
-        return Permissions(self._sender, self._clock, self._settings.service)
+        return Permissions(self._sender, self._clock, self.settings.service)
 
     async def certify(
         self, request: Request, material: Material, seconds: float, heard: Heard | None = None
@@ -160,7 +160,7 @@ class Doctor:
         if request.asks_as is not None:
             # As before deliveries; what the receiver answers is for the doctor to tell.
             await self._permissions().ask(request, 0)
-        kit = Kit(request, material, self._settings.service, self._clock, self._ids)
+        kit = Kit(request, material, self.settings.service, self._clock, self._ids)
         limits = Limits(request.timeout_s, seconds, self._turn)
         certifier = Certifier(request, kit, self._sender, self._clock, limits)
         return await certifier.run(heard or _nobody)

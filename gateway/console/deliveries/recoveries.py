@@ -14,7 +14,8 @@ from gateway.domain.catalogue import EVENT_NAMES
 from gateway.domain.webhooks import recoveries
 from gateway.records.errors import Refusal
 from gateway.records.values import dates
-from gateway.server.app_keys import CONFIG, DB, REQUEST_ID
+from gateway.server.app_keys import DB, REQUEST_ID
+from gateway.server.installation import WEBHOOK_RULES
 from gateway.server.telemetry.logs import logger
 from gateway.server.telemetry.metrics import METRICS
 from outbox.durations import DAY, MINUTE
@@ -114,7 +115,7 @@ async def _form(request: web.Request, visitor: SignedIn, order: JobForm) -> web.
         "local": lambda name: typed_times.shown(order.typed[name], visitor.actor.zone),
         "faults": order.faults, "ends": ENDS, "least": SLOWEST,
         "most": FASTEST, "zone": visitor.actor.zone,
-        "days": request.app[CONFIG].retention.deliveries_days,
+        "days": request.app[WEBHOOK_RULES].deliveries_days,
     }  # fmt: skip
     return templates.render(
         request, visitor, "recover.html", context, status=400 if order.faults else 200

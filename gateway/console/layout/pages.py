@@ -22,9 +22,10 @@ from gateway.console.layout.guard import SignedIn
 from gateway.console.layout.reader import READER, reader_of
 from gateway.console.layout.templates import TROUBLES
 from gateway.records.errors import Refusal, of_database
-from gateway.server.app_keys import CALLER, CONFIG, REQUEST_ID
+from gateway.server.app_keys import CALLER, REQUEST_ID
 from gateway.server.http import multipart
 from gateway.server.http.rate_limits import LIMITS
+from gateway.server.installation import ACCOUNT_RULES
 from gateway.server.telemetry.logs import logger
 from outbox.database.fair_limit import Crowded
 from outbox.database.transaction import commits
@@ -252,7 +253,7 @@ def to_sign_in(request: web.Request) -> web.Response:
 def _must_enrol(request: web.Request, visitor: SignedIn) -> bool:
     """Return whether the account lacks the two-factor authentication that it must have."""
     session = visitor.session
-    required = request.app[CONFIG].auth.require_two_factor
+    required = request.app[ACCOUNT_RULES].require_two_factor
     return required and session is not None and not session.two_factor
 
 

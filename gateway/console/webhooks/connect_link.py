@@ -7,8 +7,9 @@ from gateway.console.layout.forms import Form
 from gateway.console.layout.guard import SignedIn
 from gateway.domain.webhooks import connect_links, connecting
 from gateway.domain.webhooks.connect_links import FIELDS, Asked, Faulty, address, origin_of
-from gateway.server.app_keys import CONFIG, DB, GUARD, IDS
+from gateway.server.app_keys import DB, GUARD, IDS
 from gateway.server.http.rate_limits import LIMITS
+from gateway.server.installation import WEBHOOK_RULES
 
 PATH = "/console/connect"
 
@@ -46,13 +47,13 @@ async def decide(request: web.Request, visitor: SignedIn, form: Form) -> web.Str
     # Like a test event, so that no page can fill the table of codes.
     request.app[LIMITS].test(visitor.actor.owner_id)
     code = connecting.make(request.app[IDS])
-    most = request.app[CONFIG].limits.webhooks_per_owner
+    most = request.app[WEBHOOK_RULES].most
     await request.app[DB].write(connecting.allow, visitor.actor, wish, code, most)
     return _to(request, wish.redirect_uri, {"code": code, "state": state})
 
 
 def _asked(request: web.Request, values: connect_links.Values) -> Asked:
-    apps, rules = request.app[CONFIG].connect.apps, request.app[GUARD].rules
+    apps, rules = request.app[WEBHOOK_RULES].apps, request.app[GUARD].rules
     return connect_links.read(values, apps, rules)
 
 

@@ -10,8 +10,7 @@ from gateway.console.layout import display, pages, templates
 from gateway.console.layout.forms import Form
 from gateway.console.layout.guard import SignedIn
 from gateway.domain.webhooks import pings, webhooks
-from gateway.server.app_keys import CONFIG, DB, DOCTOR, KEYRING
-from gateway.server.delivery import settings_of
+from gateway.server.app_keys import DB, DOCTOR, KEYRING
 from gateway.server.http.rate_limits import LIMITS
 from gateway.server.telemetry.logs import logger
 from outbox.durations import SECOND
@@ -67,7 +66,7 @@ def retries(schedule: Schedule, now: int) -> Sequence[Retry]:
 
 def usual_schedule(request: web.Request) -> Schedule:
     """Return the schedule of the webhooks that have none of their own."""
-    return settings_of(request.app[CONFIG]).schedule
+    return request.app[DOCTOR].settings.schedule
 
 
 def attempt_of(examination: Examination) -> Attempt | None:

@@ -23,7 +23,8 @@ from gateway.domain.webhooks.settings import SETTINGS, Setting, Stored, Typed
 from gateway.domain.webhooks.subscriptions import Found
 from gateway.records.errors import Fault, Refusal
 from gateway.records.values.numbers import show_quantity
-from gateway.server.app_keys import CONFIG, DB, GUARD, KEYRING
+from gateway.server.app_keys import DB, DOCTOR, GUARD, KEYRING
+from gateway.server.installation import WEBHOOK_RULES
 from gateway.texts import Texts
 from outbox.events.cloud_events import MODES
 from outbox.queue.state.policy import Schedule
@@ -102,7 +103,7 @@ def kept(request: web.Request, webhook: Webhook) -> tuple[Stored, Fault | None]:
 
 def own_timeout(request: web.Request) -> str:
     """Return the seconds of the installation's timeout."""
-    return f"{request.app[CONFIG].delivery.total_seconds:g}"
+    return f"{request.app[DOCTOR].settings.timeout:g}"
 
 
 def page(
@@ -141,7 +142,7 @@ def page(
         "oauth2": parts, "ways": oauth2.WAYS,
         "proxies": sorted(request.app[GUARD].rules.proxies),
         "formats": (settings_of.CONTRACT, *MODES),
-        "http": request.app[CONFIG].egress.allow_http, "outlook": outlook,
+        "http": request.app[GUARD].rules.allow_http, "outlook": outlook,
         "record_fields": {
             noun: [typed_conditions.one_line(one) for one in choices]
             for noun, choices in typed_conditions.choices().items()
@@ -176,7 +177,7 @@ async def preview(request: web.Request, visitor: SignedIn, form: Form) -> web.St
 
 def settings(request: web.Request, webhook: Webhook) -> Mapping[str, Any]:
     """Return what the page of a webhook tells about its options."""
-    apps = {app.id: app.name for app in request.app[CONFIG].connect.apps}
+    apps = {app.id: app.name for app in request.app[WEBHOOK_RULES].apps}
     texts = request[READER].texts
     stored = kept(request, webhook)[0]
     return {

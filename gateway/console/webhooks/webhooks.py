@@ -17,8 +17,9 @@ from gateway.domain.webhooks import overviews, recoveries, settings, subscriptio
 from gateway.domain.webhooks.deliveries import LINES_COUNTED
 from gateway.domain.webhooks.subscriptions import Twin
 from gateway.records.errors import Refusal
-from gateway.server.app_keys import CONFIG, DB, IDS, KEYRING
+from gateway.server.app_keys import DB, IDS, KEYRING
 from gateway.server.http.rate_limits import LIMITS
+from gateway.server.installation import WEBHOOK_RULES
 from outbox.queue.log.chart_figures import total
 from outbox.queue.log.delivery_types import COUNTED, shown
 from outbox.sending.request import SECRET_BYTES, new_secret
@@ -34,7 +35,7 @@ async def index(request: web.Request, visitor: SignedIn) -> web.StreamResponse:
     context = {
         "rows": rows, "deleted": deleted, "total": len(EVENT_NAMES), "cap": COUNTED,
         "state_of": display.webhook_state,
-        "most": request.app[CONFIG].limits.webhooks_per_owner,
+        "most": request.app[WEBHOOK_RULES].most,
     }  # fmt: skip
     return polling.live(request, visitor, "webhooks.html", "parts/webhook_rows.html", context)
 
@@ -54,7 +55,7 @@ async def create(request: web.Request, visitor: SignedIn, form: Form) -> web.Str
     try:
         draft = webhook_form.judged(request, typed)
         secret = new_secret(app[IDS].token(SECRET_BYTES))
-        most = app[CONFIG].limits.webhooks_per_owner
+        most = app[WEBHOOK_RULES].most
         if typed["snapshot"]:
             job = await app[DB].write(
                 recoveries.create_with_snapshot, visitor.actor, draft, USUAL_RATE, secret=secret,
@@ -211,7 +212,7 @@ async def delete_page(request: web.Request, visitor: SignedIn) -> web.StreamResp
     context = {
         "webhook": webhook, "waiting": waiting, "cap": webhooks.WAITING_COUNTED,
         "sending": sending,
-        "days": request.app[CONFIG].retention.deliveries_days,
+        "days": request.app[WEBHOOK_RULES].deliveries_days,
     }  # fmt: skip
     return templates.render(request, visitor, "delete.html", context)
 

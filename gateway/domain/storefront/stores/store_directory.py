@@ -29,7 +29,7 @@ class Directory:
 
     def __init__(self, db: Database, cells: Cells, *, proven: bool = False) -> None:
         self._db = db
-        self._proven = proven
+        self.proven = proven
         self._cells = cells
         self._stores: OrderedDict[str, tuple[float, ZonedStore]] = OrderedDict()
         self._origins: dict[str, tuple[float, frozenset[str]]] = {}
@@ -45,7 +45,7 @@ class Directory:
         if entry is not None and entry[0] > now:
             return entry[1]
         try:
-            zoned = await self._db.read(partial(stores.by_hostname, proven=self._proven), hostname)
+            zoned = await self._db.read(partial(stores.by_hostname, proven=self.proven), hostname)
         except Refusal:
             name = hostnames.normal(hostname)
             refusal = None if name is None else await self._cells.of_name("hostname", name)
