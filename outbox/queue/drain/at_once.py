@@ -43,7 +43,7 @@ RECENT = 64
 # The lock of fan-out is taken before the function runs, whose statements see all that its last
 # holder has committed.
 CALL = f"""
-select * from drain_at_once_3(
+select * from drain_at_once_4(
   cast($1 as json), $2, $3, $4, $5, $6, $7, $8, $9, $10, $11,
   case when cast($12 as boolean) then ({fanout.TURN}) end)
 """
