@@ -15,6 +15,7 @@ from outbox.queue.state.chain import Head
 from outbox.queue.state.circuits import Transition
 from outbox.queue.state.deliveries import Result
 from outbox.queue.state.head_deliveries import promote
+from outbox.queue.state.policy import DELIVERED
 from outbox.sending.outcome import Outcome
 from outbox.sending.permission import Permission
 from outbox.sending.request_targets import requested
@@ -167,7 +168,9 @@ async def settle(tx: Tx, batch: Sequence[Result]) -> Settlement:
     unreadable = await _unreadable(tx, settled)
     wait_us, transitions = await _health(tx, by_webhook, heads)
     await operational.tell(tx, transitions, settled)
-    await lanes.mark(tx)
+    if over or transitions or not all(s.decision is DELIVERED for s in settled):
+        # A success for which nobody waits stores no time at which something is due.
+        await lanes.mark(tx)
     return Settlement(frozenset(chains), deferred, wait_us, transitions, unreadable, ended)
 
 
