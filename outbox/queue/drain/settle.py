@@ -10,10 +10,17 @@ from outbox.database.sql import IDS, ITEMS, items
 from outbox.database.transaction import Insert, Tx, brief
 from outbox.durations import SECOND
 from outbox.queue.drain.rescue import uncount
-from outbox.queue.state import attempt_counts, chain, circuits, deleted_webhooks, lanes, operational
+from outbox.queue.state import (
+    attempt_counts,
+    chain,
+    circuits,
+    deleted_webhooks,
+    lanes,
+    owner_reports,
+)
 from outbox.queue.state.chain import Head
 from outbox.queue.state.circuits import Transition
-from outbox.queue.state.deliveries import Result
+from outbox.queue.state.claimed_deliveries import Result
 from outbox.queue.state.head_deliveries import promote
 from outbox.queue.state.policy import DELIVERED
 from outbox.sending.outcome import Outcome
@@ -167,7 +174,7 @@ async def settle(tx: Tx, batch: Sequence[Result]) -> Settlement:
         await _note_permissions(tx, permissions)
     unreadable = await _unreadable(tx, settled)
     wait_us, transitions = await _health(tx, by_webhook, heads)
-    await operational.tell(tx, transitions, settled)
+    await owner_reports.tell(tx, transitions, settled)
     if over or transitions or not all(s.decision is DELIVERED for s in settled):
         # A success for which nobody waits stores no time at which something is due.
         await lanes.mark(tx)
