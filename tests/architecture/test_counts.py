@@ -31,9 +31,9 @@ MOST: dict[str, dict[str, tuple[int, int]]] = {
         "outbox/webhooks": (4, 3), "outbox/worker": (128, 77),
     },
     "postgres": {
-        "outbox": (25, 23), "outbox/database": (23, 22), "outbox/database/postgres": (192, 56),
-        "outbox/events": (5, 6), "outbox/queue/drain": (37, 18), "outbox/queue/state": (17, 13),
-        "outbox/sending": (35, 49), "outbox/worker": (161, 99),
+        "outbox": (25, 23), "outbox/database": (22, 21), "outbox/database/postgres": (173, 52),
+        "outbox/events": (5, 6), "outbox/queue/drain": (34, 15), "outbox/queue/state": (15, 12),
+        "outbox/sending": (35, 49), "outbox/worker": (154, 98),
     },
 }  # fmt: skip
 
