@@ -87,11 +87,15 @@ class Claimer:
         `unstored` name the deliveries whose results are not written yet, or could not be.
         """
         try:
-            await self._give_back()
+            if self._orphans:
+                await self._give_back()
             if self._stopped or self._lease.objection() is not None:
                 self._wakeups.look_soon()
                 return POLL_SECONDS
-            await self._check(held, unstored)
+            now = self._clock.monotonic()
+            interval = RECHECK_SECONDS if now < self._doubt_until else CHECK_SECONDS
+            if now - self._checked_at >= interval or self._lease.was_replaced():
+                await self._check(now, held, unstored)
             idle = self._wakeups.may_poll() and await self._poll()
         except DatabaseUnavailable as error:
             # The next turn's look is due, whatever this turn has seen.
@@ -202,7 +206,7 @@ class Claimer:
     async def _give_back(self) -> None:
         """Release claims that nobody serves; those in locked lanes a little later."""
         now = self._clock.monotonic()
-        if not self._orphans or now < self._give_back_at:
+        if now < self._give_back_at:
             return
         for claim_token in reversed(tuple(self._orphans)):
             all_released, over = await self._db.write(rescue.release, claim_token)
@@ -214,12 +218,8 @@ class Claimer:
             else:
                 self._give_back_at = now + LONGEST_EMPTY_SECONDS
 
-    async def _check(self, held: Held, unstored: set[str]) -> None:
+    async def _check(self, now: float, held: Held, unstored: set[str]) -> None:
         """Rescue deliveries claimed for this node but not in memory, as after a failover."""
-        now = self._clock.monotonic()
-        interval = RECHECK_SECONDS if now < self._doubt_until else CHECK_SECONDS
-        if now - self._checked_at < interval and not self._lease.was_replaced():
-            return
         node_id = self._lease.node_id
         take_back = partial(rescue.rescue, but=held() | self._sends.held(), unstored=unstored)
         rescued = await self._db.write(take_back, node_id, self._lease.waits)

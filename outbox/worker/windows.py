@@ -52,6 +52,8 @@ class Windows:
 
     def __init__(self, slots: int) -> None:
         self.slots = slots
+        self._failing_share = max(slots // FAILING_SHARE, 1)
+        self._failing_floor = max(slots // FAILING_FLOOR, 1)
         self._widest = max(min(WIDEST, slots // WIDEST_SHARE), WIDE)
         self.bytes = 0
         self._fast: dict[Sending, None] = {}
@@ -88,9 +90,9 @@ class Windows:
     def capacity(self, node_id: str, claim: str, unsettled: int) -> Capacity:
         """Return the capacity for a claim; `unsettled` finished sends keep their slots."""
         rest = self.slots - self.busy - unsettled
-        free = max(rest, 0)
-        failing = max(max(self.slots // FAILING_SHARE, 1) - self._failing, 0)
-        first = max(max(self.slots // FAILING_FLOOR, 1) - self._failing, 0)
+        free = rest if rest > 0 else 0
+        failing = max(self._failing_share - self._failing, 0)
+        first = max(self._failing_floor - self._failing, 0)
         if free == 1:
             # With a share of one place, only every other claim gets it, or these webhooks would get
             # all.

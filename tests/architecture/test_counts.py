@@ -28,12 +28,12 @@ MOST: dict[str, dict[str, tuple[int, int]]] = {
     "sqlite": {
         "outbox": (14, 14), "outbox/database": (22, 25), "outbox/database/sqlite": (121, 87),
         "outbox/queue/drain": (75, 43), "outbox/queue/state": (52, 34), "outbox/sending": (35, 48),
-        "outbox/webhooks": (4, 3), "outbox/worker": (133, 84),
+        "outbox/webhooks": (4, 3), "outbox/worker": (128, 77),
     },
     "postgres": {
-        "outbox": (30, 28), "outbox/database": (55, 47), "outbox/database/postgres": (332, 70),
-        "outbox/events": (7, 6), "outbox/queue/drain": (112, 48), "outbox/queue/state": (60, 36),
-        "outbox/sending": (35, 49), "outbox/webhooks": (5, 3), "outbox/worker": (267, 117),
+        "outbox": (25, 23), "outbox/database": (22, 21), "outbox/database/postgres": (173, 52),
+        "outbox/events": (5, 6), "outbox/queue/drain": (34, 15), "outbox/queue/state": (15, 12),
+        "outbox/sending": (35, 49), "outbox/worker": (154, 98),
     },
 }  # fmt: skip
 

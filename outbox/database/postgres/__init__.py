@@ -15,7 +15,7 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Concatenate, Literal
 
 import asyncpg
@@ -110,7 +110,7 @@ class PostgresDatabase:
         self._units = Units(server, clock, ids, limits, size, lambda: self.observer)
         self._group_units = Units(server, clock, ids, GROUP, CONNECTIONS, lambda: self.observer)
         self._turns: Turns = home._turns if home is not None else Turns()
-        self._turn = self._turns.one if limits is DRAIN else nullcontext
+        self._turn: AbstractContextManager[None] = self._turns if limits is DRAIN else nullcontext()
         self._groups = (
             Groups(self._group_units.write_at_once, self._turns) if home is None else None
         )
@@ -229,7 +229,7 @@ class PostgresDatabase:
         meter = self.meter
         began = self.clock.monotonic() if meter.jobs else None
         try:
-            with self._turn():
+            with self._turn:
                 written = await self._units.write(
                     self._sure(unit), args, kwargs, self._groups, self._queue(), self._home.reserve
                 )

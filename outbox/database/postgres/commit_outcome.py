@@ -8,8 +8,7 @@ transaction is committed on this server and perhaps nowhere else.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
@@ -18,7 +17,7 @@ from typing import Any, Literal
 import asyncpg
 
 from outbox.database.postgres.faults import LOST, fault_of
-from outbox.database.postgres.hosts import Connection, is_gone
+from outbox.database.postgres.hosts import Connection
 from outbox.database.postgres.server import Server
 from outbox.database.transaction import Insert, Row
 from outbox.errors import OutcomeUnknown
@@ -102,34 +101,19 @@ async def commit(connection: Connection, statement: str = "commit", *values: Any
     Return False when the server warns that it ended its wait for a standby. Raise the error of a
     broken connection or of a refused COMMIT.
     """
-    warnings: list[object] = []
-    with _noting(connection, warnings):
-        await connection.execute(statement, *values)
-    return not warnings
-
-
-@contextmanager
-def _noting(connection: Connection, warnings: list[object]) -> Iterator[None]:
-    def note(_: object, message: Any) -> None:
-        # Only the severity counts: the text is in the server's language, and no other warning
-        # occurs.
-        if (message.severity_en or message.severity) == "WARNING":
-            warnings.append(message)
-
-    connection.add_log_listener(note)
-    try:
-        yield
-    finally:
-        if not is_gone(connection):
-            connection.remove_log_listener(note)
+    # Of the connection itself: its pool may have taken it back by the reply.
+    heard_warning = connection.heard_warning
+    heard_warning()
+    await connection.execute(statement, *values)
+    return not heard_warning()
 
 
 async def commit_rows(connection: Connection, text: str, *values: Any) -> tuple[list[Row], bool]:
     """Run a statement that commits by itself; return its rows, and what `commit` returns."""
-    warnings: list[object] = []
-    with _noting(connection, warnings):
-        rows: list[Row] = await connection.fetch(text, *values)
-    return rows, not warnings
+    heard_warning = connection.heard_warning
+    heard_warning()
+    rows: list[Row] = await connection.fetch(text, *values)
+    return rows, not heard_warning()
 
 
 async def let_go(connection: Connection) -> None:

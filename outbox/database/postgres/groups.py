@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from outbox.clock import sleep_until_set
@@ -51,17 +50,15 @@ class Turns:
         self._under_way = 0
         self._over = asyncio.Event()
 
-    @contextmanager
-    def one(self) -> Iterator[None]:
+    def __enter__(self) -> None:
         """Note that a unit of the drain runs during the block."""
         self._under_way += 1
         self._over.clear()
-        try:
-            yield
-        finally:
-            self._under_way -= 1
-            if not self._under_way:
-                self._over.set()
+
+    def __exit__(self, *_: object) -> None:
+        self._under_way -= 1
+        if not self._under_way:
+            self._over.set()
 
     async def over(self) -> None:
         """Wait until none is under way, or for TURN_SECONDS."""

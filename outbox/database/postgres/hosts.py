@@ -33,13 +33,29 @@ _ARGUMENTS = ("passfile", "target_session_attrs", "krbsrvname", "gsslib")
 
 
 class Session(asyncpg.Connection):  # type: ignore[misc]
-    """A connection that knows when its session on the server has started, if it has its own."""
+    """A connection that notes warnings of the server.
 
-    __slots__ = ("started",)
+    It knows when its session on the server has `started`, if it has its own.
+    """
+
+    __slots__ = ("_warned", "started")
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self.started: datetime | None = None
+        self._warned = False
+
+    def heard_warning(self) -> bool:
+        """Return whether the server has warned since this was asked last."""
+        warned, self._warned = self._warned, False
+        return warned
+
+    def _process_log_message(self, fields: dict[str, str], last_query: str) -> None:
+        # Only the severity counts: the text is in the server's language, and it warns of nothing
+        # but COMMIT. A listener for each statement costs more than the rest of its call.
+        if fields.get("V", fields.get("S")) == "WARNING":
+            self._warned = True
+        super()._process_log_message(fields, last_query)
 
 
 class Hosts:
@@ -93,6 +109,8 @@ class Hosts:
         ways = self._tls.ways(by_socket=host is not None and host.is_socket)
         if host in self._plain:
             ways.reverse()
+
+        options.setdefault("connection_class", Session)
 
         async def connect(way: Way) -> Connection:
             return await asyncpg.connect(

@@ -12,7 +12,7 @@ import asyncpg
 from outbox.database.fair_limit import FairSemaphore
 from outbox.database.postgres.faults import LOST, breaks_off
 from outbox.database.postgres.hosts import Connection, is_gone
-from outbox.database.postgres.limits import Times
+from outbox.database.postgres.limits import ACQUIRE_SECONDS, Times
 from outbox.database.postgres.room import Room
 from outbox.errors import DatabaseUnavailable
 
@@ -116,11 +116,25 @@ class Pooled:
             try:
                 self._room.came_back(self.connection)
                 with suppress(*LOST):
-                    await asyncio.shield(self._pool.release(self.connection))
+                    if error is None:
+                        await _take_back(self.connection)
+                    else:
+                        # It has tasks of its own, which cancellation does not reach.
+                        await self._pool.release(self.connection, timeout=ACQUIRE_SECONDS)
             finally:
                 self._room.left()
                 if self._turn is not None:
                     self._turn.leave()
+
+
+async def _take_back(connection: Connection) -> None:
+    """Return a connection without a transaction to its pool.
+
+    As `Pool.release` does, but without a task: nothing has to be waited for.
+    """
+    if (session := connection._con) is not None:
+        session._on_release()
+        await connection._holder.release(None)
 
 
 async def _undo(connection: Connection, error: BaseException) -> None:

@@ -81,6 +81,9 @@ class Room:
     async def acquire(self, pool: asyncpg.Pool, seconds: float | None) -> Connection:
         """Return a connection of the pool. Raise TimeoutError, or the error of connecting."""
         self._pool = pool
+        if self.refusal is None and _has_ready(pool):
+            # It comes at once: a deadline would cost more than all else.
+            return await pool.acquire()
         loop = asyncio.get_running_loop()
         began = loop.time()
         end = None if seconds is None else began + seconds
@@ -165,3 +168,12 @@ class Room:
                 return False
             raise
         return True
+
+
+def _has_ready(pool: asyncpg.Pool) -> bool:
+    """Return whether the next connection of the pool is open, so that nothing waits for it."""
+    # In the order in which the pool takes them.
+    for holder in reversed(pool._queue._queue):
+        if holder.is_connected():
+            return bool(holder._generation == pool._generation)
+    return False

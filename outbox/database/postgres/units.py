@@ -89,6 +89,8 @@ class Units:
 
     async def open(self) -> asyncpg.Pool:
         """Create the pool; nothing is connected yet."""
+        if self._pool is not None:
+            return self._pool
         async with self._opening:
             if self._pool is None:
                 self._pool = await self._server.pool(self._limits, self._size)

@@ -43,11 +43,12 @@ RECENT = 64
 # The lock of fan-out is taken before the function runs, whose statements see all that its last
 # holder has committed.
 CALL = f"""
-select * from drain_at_once_3(
+select * from drain_at_once_4(
   cast($1 as json), $2, $3, $4, $5, $6, $7, $8, $9, $10, $11,
   case when cast($12 as boolean) then ({fanout.TURN}) end)
 """
-NO_RESULTS: Sequence[Sequence[Any]] = ((),) * 10
+NO_RESULTS: Sequence[Sequence[Any] | None] = (None,) * 10
+"""The function reads none of them then; the driver takes long to encode an array."""
 
 _json = msgspec.json.Encoder()
 
@@ -106,7 +107,9 @@ async def turn(
     }  # fmt: skip
     if windows is not None:
         plan["windows"] = windows
-    columns = list(zip(*map(_columns, batch), strict=True)) if batch else NO_RESULTS
+    columns: Sequence[Sequence[Any] | None] = NO_RESULTS
+    if batch:
+        columns = list(zip(*map(_columns, batch), strict=True))
     rows = await tx.all(CALL, _json.encode(plan).decode(), *columns, fan)
     done = msgspec.json.decode(rows[0]["turn"])
     if done["settled"] == "parts":
@@ -121,7 +124,10 @@ async def turn(
         for row in rows[1:] if row["size"] is None or row["size"] <= SMALL_BODY
     ]  # fmt: skip
     fanned = _fanned(done)
-    has_rest = fanned is not None and has_room(capacity, replace(fanned, claimed=claims))
+    has_rest = (
+        fanned is not None and bool(fanned.ready)
+        and has_room(capacity, replace(fanned, claimed=claims))
+    )  # fmt: skip
     return Turn(
         Settlement(frozenset(s.delivery.id for s in batch), [], done["wait"]),
         fanned, claims,

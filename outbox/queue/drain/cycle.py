@@ -157,6 +157,8 @@ def _with(shares: Shares, claimed: Sequence[Claimed], further: int = 0) -> Share
 
 def has_room(capacity: Capacity, fanned: FannedOut) -> bool:
     """Return whether there is room for a delivery that fan-out has not claimed."""
+    if not fanned.ready:
+        return False
     counts = fanned.preclaimed()
     slots = capacity.slots - counts.total()
     shares = _with(capacity.shares, fanned.claimed)

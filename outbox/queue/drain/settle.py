@@ -8,6 +8,7 @@ from typing import Any
 
 from outbox.database.sql import IDS, ITEMS, items
 from outbox.database.transaction import Insert, Tx, brief
+from outbox.durations import SECOND
 from outbox.queue.drain.rescue import uncount
 from outbox.queue.state import (
     attempt_counts,
@@ -21,6 +22,7 @@ from outbox.queue.state.chain import Head
 from outbox.queue.state.circuits import Transition
 from outbox.queue.state.claimed_deliveries import Result
 from outbox.queue.state.head_deliveries import promote
+from outbox.queue.state.policy import DELIVERED
 from outbox.sending.outcome import Outcome
 from outbox.sending.permission import Permission
 from outbox.sending.request_targets import requested
@@ -48,7 +50,8 @@ returning id, ordered and state <> 'ready' as over, {lanes.CHAIN}
 ATTEMPT = Insert("attempts", (*chain.COVERED, *chain.LINK), referred=False)
 
 # The first failure since the last success stays: it decides when a webhook is disabled. Without a
-# number of failures (`since`) the attempt is not judged: it only is the last one.
+# number of failures (`since`) the attempt is not judged: it only is the last one. A success behind
+# another one changes times alone, which are kept to the second: the row is left as it is.
 HEALTH = f"""
 update webhooks set last_attempt_at = $2, last_outcome = s.outcome, last_status = s.status,
   unreadable = null,
@@ -62,7 +65,13 @@ from (
     cast(value ->> 3 as bigint) as succeeded, cast(value ->> 4 as bigint) as since,
     value ->> 5 as failed
   from {ITEMS}) as s
-where webhooks.id = s.webhook returning {circuits.RETURNED}
+where webhooks.id = s.webhook
+  and case when s.succeeded = 1 and s.since = 0 and last_outcome = 'success'
+    and last_success_at between cast($2 as bigint) - {SECOND} and cast($2 as bigint)
+    and last_status = s.status and circuit = 'closed' and failures = 0
+    and failing_since is null and failed_events is null and unreadable is null
+    then false else true end
+returning {circuits.RETURNED}
 """
 
 URLS = f"select id, url, failed_events from webhooks where id in {IDS}"
@@ -166,7 +175,9 @@ async def settle(tx: Tx, batch: Sequence[Result]) -> Settlement:
     unreadable = await _unreadable(tx, settled)
     wait_us, transitions = await _health(tx, by_webhook, heads)
     await owner_reports.tell(tx, transitions, settled)
-    await lanes.mark(tx)
+    if over or transitions or not all(s.decision is DELIVERED for s in settled):
+        # A success for which nobody waits stores no time at which something is due.
+        await lanes.mark(tx)
     return Settlement(frozenset(chains), deferred, wait_us, transitions, unreadable, ended)
 
 

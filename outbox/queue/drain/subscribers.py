@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import structlog
 
@@ -38,6 +39,7 @@ select {COLUMNS} where w.owner_id = $1 and (w.created_at, w.id) > ($2, $3)
 order by w.created_at, w.id limit $4
 """
 BODY = "select body from events where id = $1"
+NONE: Mapping[str, int] = {}
 
 log = structlog.get_logger("outbox")
 
@@ -46,6 +48,7 @@ log = structlog.get_logger("outbox")
 class Subscriber:
     """A webhook during one round."""
 
+    id: str
     row: Row
     names: frozenset[str] | None
     """None for a damaged list of events."""
@@ -55,10 +58,6 @@ class Subscriber:
     """The snapshot of its creation on PostgreSQL, while it still matters."""
     deliveries: int = 0
     waiting: bool = False
-
-    @property
-    def id(self) -> str:
-        return str(self.row["id"])
 
     def wants(self, event: Row) -> bool:
         """Return whether the webhook gets the event: subscribed, and not older than the webhook.
@@ -101,11 +100,18 @@ async def page(
 
 
 def _subscriber(row: Row) -> Subscriber:
-    names = subscription(row["events"])
+    names = _names(row["events"])
     if names is None:
         log.error("subscription_unreadable", webhook_id=row["id"])
     since = creation_snapshots.parse(row["since_snapshot"])
-    return Subscriber(row, None if names is None else frozenset(names), conditions.of(row), since)
+    return Subscriber(row["id"], row, names, conditions.of(row), since)
+
+
+@lru_cache(maxsize=1024)
+def _names(events: str) -> frozenset[str] | None:
+    """Return the events of a subscription, of which many webhooks have the same text."""
+    names = subscription(events)
+    return None if names is None else frozenset(names)
 
 
 class Filters:
@@ -135,10 +141,14 @@ class Filters:
                 self.left_out.append((to.id, event["name"]))
         return passed
 
-    def by_event(self) -> Counter[str]:
+    def by_event(self) -> Mapping[str, int]:
         """Return how many deliveries were left out, by the name of the event."""
+        if not self.left_out:
+            return NONE
         return Counter(name for _, name in self.left_out)
 
-    def by_webhook(self) -> Counter[str]:
+    def by_webhook(self) -> Mapping[str, int]:
         """Return how many deliveries were left out, by webhook."""
+        if not self.left_out:
+            return NONE
         return Counter(webhook_id for webhook_id, _ in self.left_out)

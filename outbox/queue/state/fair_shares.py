@@ -8,7 +8,7 @@ does not wait for slots that hanging webhooks of others use.
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
@@ -85,12 +85,12 @@ class ClaimSlots:
         """Slots that are left."""
         self.further = further
         self.shares = shares
-        self._sends: Counter[str] = Counter()
+        self._sends: dict[str, int] = {}
 
     def sends(self, owner_id: str) -> int:
         """Return how many sends this owner has, including those that got a place here."""
         before = self.shares.owners.get(owner_id, _NEW).held + self.shares.added.get(owner_id, 0)
-        return before + self._sends[owner_id]
+        return before + self._sends.get(owner_id, 0)
 
     def turn(self, owner_id: str) -> tuple[int, int]:
         """Return the place of this owner in the turns: the smallest one comes first."""
@@ -108,7 +108,7 @@ class ClaimSlots:
             self.left -= 1
         else:
             self.further -= 1
-        self._sends[owner_id] += 1
+        self._sends[owner_id] = self._sends.get(owner_id, 0) + 1
         return True
 
 

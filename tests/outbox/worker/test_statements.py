@@ -10,7 +10,7 @@ from tests.support.counted import Counted
 from tests.support.drain import drain, inbox, make, ring
 
 TAKES = {
-    "sqlite": [("take", 6), ("settle_and_take", 5)],
+    "sqlite": [("take", 6), ("settle_and_take", 4)],
     "postgres": [("turn", 1), ("turn", 1)],
 }
 

@@ -65,7 +65,7 @@ async def test_many_writes_let_the_turn_of_the_drain_end(monkeypatch: pytest.Mon
         sizes.append(len(rows.rows))
 
     queue, times = Groups(write, turns), REQUESTS.times(asyncio.get_running_loop().time())
-    with turns.one():
+    with turns:
         assert await queue.write(rows_of("alone"), times)
         many = [
             asyncio.create_task(queue.write(rows_of(str(number)), times))

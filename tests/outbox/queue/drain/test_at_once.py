@@ -227,6 +227,22 @@ async def test_a_lost_claim_changes_nothing(db: Database) -> None:
     assert await db.read(rows, STATES) == before
 
 
+async def test_times_of_successes_are_kept_to_the_second(db: Database) -> None:
+    hook, _ = await add_webhook(db, ring(), URL)
+    await db.write(make_many, 3)
+    done = await db.write(at_once.turn, (), capacity("c"), {hook: 3}, True)
+
+    async def settled(tx: Tx, moment: int, batch: list[Result]) -> int:
+        tx.now = moment
+        await at_once.turn(tx, batch, capacity("c2"), None, False)
+        [row] = await tx.all("select last_success_at as at from webhooks")
+        return int(row["at"])
+
+    moments = zip((5_000_000, 6_000_000, 6_000_001), done.claimed, strict=True)
+    kept = [await db.write(settled, at, [success(one)]) for at, one in moments]
+    assert kept == [5_000_000, 5_000_000, 6_000_001]
+
+
 SCANS = """
 select relname, pg_stat_get_xact_numscans(oid) as scans from pg_class
 where relname in ('attempts', 'deliveries', 'events', 'figures', 'lanes', 'webhooks')

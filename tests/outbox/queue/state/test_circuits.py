@@ -124,6 +124,26 @@ async def opened(db: Database, count: int = 30) -> tuple[Node, str]:
     return node, webhook_id
 
 
+async def test_times_of_successes_are_kept_to_the_second(db: Database) -> None:
+    node, webhook_id = Node(db), await waiting(db)
+
+    async def settled(tx: Tx, moment: int, results: Sequence[Result]) -> None:
+        tx.now = moment
+        await settle(tx, results)
+
+    kept = []
+    steps: Sequence[tuple[OutcomeName, int]] = (
+        ("success", 500), ("success", 600), ("success", 601), ("http_5xx", 602), ("success", 603),
+        ("success", 400),
+    )  # fmt: skip
+    for outcome, hundredths in steps:
+        [delivery] = await node.claim(1)
+        moment = hundredths * SECOND // 100
+        await db.write(settled, moment, [node.result(delivery, outcome)])
+        kept.append((await webhook(db, webhook_id))["last_attempt_at"] * 100 // SECOND)
+    assert kept == [500, 500, 601, 602, 603, 400]
+
+
 async def probe(node: Node) -> Claimed:
     """Wait for the next probe, and return it."""
     await node.later(LONGEST_WAIT)
