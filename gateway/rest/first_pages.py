@@ -1,8 +1,8 @@
 """Keeps the first pages of lists as JSON and sends them again until they change.
 
 Clients poll them. Each request reads a few columns in one snapshot, which show whether the page has
-changed, so a kept page is as new as one that is read whole. A polled page of 50 contacts takes less
-than half of the processor time of one that is read whole.
+changed, so a kept page is as new as one that is read whole. Without it a polled page takes 1.25 to
+1.67 times the processor time (20 deals, 20 and 50 contacts).
 """
 
 from collections import OrderedDict

@@ -4,7 +4,8 @@ Between two databases of PostgreSQL servers may use both: see gateway.cli.moving
 SQLite no server may use either, and the row of the owner in `owners` says how far it is: leaving in
 the source, then here in the target (committed together with all rows), then gone in the source. A
 command that was ended in between is repeated; until the target has the owner, `--cancel` lets the
-source have him again.
+source have him again. Nothing else takes one owner from or to an SQLite file: `carteiro copy` takes
+a whole installation.
 """
 
 from __future__ import annotations

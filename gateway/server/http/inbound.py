@@ -21,7 +21,6 @@ from aiohttp.web_protocol import RequestHandler, RequestPayloadError
 from gateway.domain.accounts.networks import share_of
 from gateway.server.app_keys import CALLER
 from gateway.server.config import Limits
-from gateway.server.http import answers
 from gateway.server.http.admission import Admission, Budget
 from gateway.server.http.client_address import CLIENT
 from gateway.server.http.transfer_pace import LONGEST_SECONDS, Transfer
@@ -146,11 +145,7 @@ class Connection(RequestHandler):
         if self.for_probes and not resp.prepared:
             resp.force_close()
         try:
-            # After a refused upgrade aiohttp parses again what came with it.
-            if self._upgraded or not await answers.send(request, resp):
-                return await super().finish_response(request, resp, start_time)
-            request._finish()
-            return resp, False
+            return await super().finish_response(request, resp, start_time)
         except ConnectionError:
             return resp, True
         finally:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from graphql import build_schema, parse
 
-from gateway.graphql.execution import PART, Executor, is_awaitable
+from gateway.graphql.execution import PART, Executor
 from gateway.graphql.request_context import Loaders, RequestContext
 from tests.support.shop import Shop
 
@@ -47,9 +47,10 @@ async def test_a_long_list_is_completed_in_parts_with_the_paths_of_its_items() -
         fields: Any = SCHEMA.type_map["Item"]
         fields.fields["number"].resolve, fields.fields["bad"].resolve = number, bad
         executor = Executor.build(
-            SCHEMA, parse("{ items { number bad } }"), {"items": [*range(2 * PART + 50)]},
-            is_awaitable=is_awaitable,
-        )  # fmt: skip
+            SCHEMA,
+            parse("{ items { number bad } }"),
+            {"items": [*range(2 * PART + 50)]},
+        )
         assert isinstance(executor, Executor)
         result = await executor.execute_operation()  # type: ignore[misc] # the list is long
     assert max(count.values()) == PART
