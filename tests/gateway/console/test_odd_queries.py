@@ -16,9 +16,8 @@ NAMES = (
 
 async def test_no_odd_query_breaks_a_page(maria: Guest) -> None:
     pages = [path.replace("{id}", NOWHERE) for method, path in routes() if method == "GET"]
-    for odd in ODD:
+    for odd, after in zip(ODD, (ODD[0], f"1-{NOWHERE}", ODD[2], ODD[3]), strict=True):
         told = "&".join(f"{name}={odd}" for name in NAMES)
         for path in pages:
-            for after in (odd, f"1-{NOWHERE}"):
-                seen = await maria.get(f"{path}?{told}&after={after}")
-                assert seen.status < 500, (path, odd, after)
+            seen = await maria.get(f"{path}?{told}&after={after}")
+            assert seen.status < 500, (path, odd, after)

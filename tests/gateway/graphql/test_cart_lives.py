@@ -6,13 +6,11 @@ from typing import Any
 import pytest
 
 from gateway.domain.storefront.carts import cart_lifecycle
-from gateway.domain.storefront.carts.cart_lifecycle import KEPT
 from gateway.domain.storefront.carts.contents import Contents, current
-from gateway.domain.storefront.carts.rows import LIFETIME
 from gateway.domain.storefront.stores import stores
 from gateway.domain.storefront.visitors.shopper import Shopper
 from gateway.records.errors import Refusal
-from outbox.database.transaction import Row, Tx
+from outbox.database.transaction import Tx
 from tests.gateway.graphql.test_accounts import ANA, log_in, sign_up
 from tests.gateway.graphql.test_carts import rows
 from tests.support.carts import cart, change, offer, sell
@@ -81,28 +79,6 @@ async def test_an_ordered_cart_gives_way_to_a_new_one_at_once(shop: Shop) -> Non
     assert (filled["id"], held(filled)) == (after["id"], {product: 2})
     orders = {row["state"]: row["order_id"] for row in await shop.db.read(rows)}
     assert orders == {"ordered": "1" * 24, "active": None}
-
-
-async def test_expired_and_ended_carts_are_purged(shop: Shop) -> None:
-    product = await sell(shop)
-    visitor, merged = shop.browser(), shop.browser()
-    for browser in (visitor, merged):
-        await change(browser, "AddProduct", productId=product)
-    assert (await sign_up(merged)).data
-
-    async def age(tx: Tx, by: int) -> list[Row]:
-        sql = "update carts set expires_at = expires_at - $1, ended_at = ended_at - $1"
-        await tx.run(sql, by)
-        return await tx.all("select id from carts")
-
-    assert await shop.db.write(cart_lifecycle.purge, 10) == 0
-    assert len(await shop.db.write(age, max(LIFETIME, KEPT))) == 3
-    assert await shop.db.write(cart_lifecycle.purge, 1) == 1
-    assert await shop.db.write(cart_lifecycle.purge, 10) == 1
-    assert await shop.db.write(cart_lifecycle.purge, 10) == 0
-    # The customer's own cart is kept.
-    assert held(await cart(merged)) == {product: 1}
-    assert held(await cart(visitor)) == {}
 
 
 async def test_an_export_has_the_cart_and_an_erasure_deletes_it(shop: Shop) -> None:

@@ -13,10 +13,6 @@ from tests.support.issuer import Issuer
 from tests.support.shop import Shop
 
 SQLITE = pytest.mark.parametrize("db_url", ["sqlite"], indirect=True)
-RULE = {
-    "type": "express", "name": "Express", "price": 25, "deadline": 2, "cepFrom": "01.000-000",
-    "cepTo": "05999 999",
-}  # fmt: skip
 WRITINGS = (
     "01310100", "01310-100", "01.310-100", "01310 100", " 01310-100\n", "01310\u00a0100",
     "01310\u2013100", "01310\u2011100", "CEP 01310-100", "cep: 01.310-100", "\ufeff01310-100",
@@ -32,33 +28,6 @@ def test_a_cep_is_eight_digits_however_it_is_written() -> None:
     ):  # fmt: skip
         with pytest.raises(Wrong):
             cep.cep().check(text)
-
-
-@SQLITE
-async def test_a_cep_means_the_same_everywhere(shop: Shop) -> None:
-    path = f"/api/stores/{shop.store['id']}"
-    changed = await shop.owner.put(path, {"shippingRules": [RULE]})
-    rule = changed.body["shippingRules"][0]
-    assert (rule["cepFrom"], rule["cepTo"]) == ("01000000", "05999999")
-    product, browser = await sell(shop, 100), shop.browser()
-    await sign_up(browser)
-    for text in WRITINGS[:6]:
-        cart = await change(browser, "SetShipping", cep=text, type=" ")
-        assert cart["shoppingCart"]["cep"] == "01310100"
-        quote = await browser.ask(
-            f'shippingQuote(hostname: $h, cep: {_quoted(text)}, productId: "") {{ type }}'
-        )
-        assert quote == {"shippingQuote": [{"type": "express"}]}
-        saved = await browser.do("clientAddressSave", "address { cep }", **{**ADDRESS, "cep": text})
-        assert saved.data["clientAddressSave"]["address"]["cep"] == "01310100"
-    await change(browser, "AddProduct", productId=product)
-    await change(browser, "SetShipping", cep="01.310-100", type="express")
-    answer = await check_out(browser, address={**ADDRESS, "cep": "01.310-100"})
-    assert answer.data["checkout"]["order"]["address"]["cep"] == "01310100"
-
-
-def _quoted(text: str) -> str:
-    return '"' + text.replace("\n", "\\n") + '"'
 
 
 @SQLITE

@@ -212,35 +212,6 @@ async def test_an_order_for_nothing_is_confirmed(shop: Shop, box: Mailbox) -> No
     assert "pagamento" not in bodies(mail)[0]
 
 
-async def test_a_mail_is_tried_again_and_given_up_at_last(shop: Shop, box: Mailbox) -> None:
-    await bought(shop)
-    box.refusals = ["451 later"]
-    await send(shop, box)
-    [row] = await shop.db.read(rows)
-    assert (row["attempts"], row["error"]) == (1, "SMTPRecipientRefused 451")
-    assert row["due_at"] > shop.db.clock.wall()
-    await send(shop, box)
-    assert len(box.mails) == 1
-    await bought(shop)
-    box.refusals = ["451 later"] * (len(queued_mail.WAITS) + 2)
-    for _ in range(len(queued_mail.WAITS) + 2):
-        await send(shop, box)
-    assert box.tries == 2 + len(queued_mail.WAITS) + 1
-    assert not await shop.db.read(queued_mail.any_due)
-
-
-async def test_mails_wait_two_days_at_most(shop: Shop) -> None:
-    """Where no mail server is set, too."""
-    await bought(shop)
-    assert await shop.db.write(queued_mail.EXPIRY.purge, 10) == 0
-    await shop.db.write(
-        run, "update queued_mails set expires_at = expires_at - $1", order_mails.KEPT + 1
-    )
-    # A duty of the server may have deleted it meanwhile.
-    assert await shop.db.write(queued_mail.EXPIRY.purge, 10) in (0, 1)
-    assert not await shop.db.read(rows)
-
-
 async def test_a_store_turns_the_mails_off(shop: Shop, box: Mailbox) -> None:
     await bought(shop)
     await set_up(shop, orderMails=False)

@@ -1,16 +1,17 @@
 """The number of reads of a list or a cart is fixed: the same for few products and for many."""
 
+from typing import Any
+
 import pytest
 
 from gateway.graphql.node_ids import global_id
 from gateway.server.app_keys import DIRECTORY
 from outbox.database.transaction import Database
 from tests.gateway.graphql.test_products import made
-from tests.gateway.graphql.test_reviews import customer, review
 from tests.support.carts import cart, change, offer, sell
 from tests.support.checkouts import RULES
 from tests.support.counted import Counted
-from tests.support.shop import Shop, opened
+from tests.support.shop import Answer, Browser, Shop, opened
 
 LIST = """
 query ($h: String!, $first: Int) {
@@ -91,3 +92,21 @@ async def test_the_cart_costs_two_reads_besides_the_visitor(db: Database) -> Non
             assert len(of_cart) == 2
             assert len(counted.statements) <= 4
             assert counted.units <= 2
+
+
+REVIEW = "review { id stars text author createdAt } clientMutationId"
+
+
+async def customer(shop: Shop, name: str = "Ana") -> Browser:
+    browser = shop.browser()
+    email = f"{name.replace(' ', '.')}@example.com"
+    answer = await browser.do(
+        "clientSignup", "user { id }", name=name, email=email, password="segredo-1"
+    )
+    assert answer.data
+    return browser
+
+
+async def review(browser: Browser, product: str, **values: Any) -> Answer:
+    sent = {"stars": 5, "text": "Good."} | values
+    return await browser.do("createReview", REVIEW, productId=product, **sent)

@@ -58,15 +58,3 @@ async def test_deprecated_fields_are_named(shop: Shop) -> None:
     plain = await browser.send("query ($h: String!) { products(hostname: $h) { totalCount } }",
                                {"h": shop.hostname})  # fmt: skip
     assert "X-API-Deprecated-Fields" not in plain.headers
-
-
-async def test_the_introspection_of_the_contract(shop: Shop) -> None:
-    """Section 'Authentication' and 'Versioning' of the contract: groups is deprecated."""
-    answer = await shop.browser().send(
-        '{ __type(name: "Product") { fields(includeDeprecated: true)'
-        " { name isDeprecated deprecationReason } } }"
-    )
-    fields = {field["name"]: field for field in answer.data["__type"]["fields"]}
-    assert fields["groups"]["isDeprecated"] is True
-    assert fields["groups"]["deprecationReason"] == "Use categories"
-    assert fields["categories"]["isDeprecated"] is False

@@ -147,15 +147,6 @@ async def test_an_upsert_updates_the_oldest_contact_or_creates_one(
     assert [name for name, _ in await api.events()][-1] == "contact.updated"
 
 
-async def test_upserts_of_one_address_at_once_make_one_contact(ana: Person) -> None:
-    path, body = "/api/contacts/upsert", {"email": "ana@example.com", "name": "Ana"}
-    replies = await asyncio.gather(*(ana.post(path, body) for _ in range(8)))
-    assert sorted(reply.status for reply in replies) == [200] * 7 + [201]
-    repeats = [await ana.post(path, body | {"name": "B"}, Idempotency_Key="k") for _ in range(2)]
-    assert (repeats[1].headers["Idempotent-Replayed"], repeats[1].text) == ("true", repeats[0].text)
-    assert (await ana.get("/api/contacts")).body["total"] == 1
-
-
 async def test_a_key_that_only_writes_learns_no_more(api: RestApi, ana: Person) -> None:
     blind = await api.key_of(ana.user_id, ["write"])
     body = {"email": "ana@example.com", "name": "Ana"}

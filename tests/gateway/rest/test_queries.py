@@ -56,26 +56,15 @@ async def test_every_operation_names_each_parameter_that_does_not_fit(api: RestA
 @in_turn(
     ("path", "wrong", "message"),
     [
-        ("contacts", "limit=abc", "Send a whole number from 1; the default is 20."),
-        ("contacts", "limit=", "Send a whole number from 1; the default is 20."),
-        ("contacts", "page=0", "Send a whole number from 1; the default is 1."),
         ("activities/recent", "limit=-1", "Send a whole number from 1; the default is 10."),
-        ("deals", "status=foo", "Send one of: open, won, lost."),
         ("deals", "status=won&status=x", "Send one of: open, won, lost."),
-        ("deals", "maxValue=1.234,56", "Send an amount from 0 to 999999999999.99 with at most two "
-         "decimals."),
-        ("products", "active=True", "Send true or false."),
         ("export/products.csv", "bom=1", "Send true or false; the default is false."),
         ("tasks", "contactId=maria", "Send an id: 24 hexadecimal digits."),
         ("digest/contacts", "from=2026-11-01", "Send an id: 24 hexadecimal digits."),
         ("audit", "action=renamed", "Send one of: created, "),
         ("deliveries", "event=order.shipped", "Send one of: contact.created, "),
         ("events?webhook=019a9d1c2f004b7de1a0c3f2", "from=a", "Send a whole number from 1."),
-        ("tasks/calendar", "start=01/12/2026", "Send a date or a date-time, such as 2026-12-01 or "
-         "2026-12-01T14:30:00Z."),
         ("reports/sales", "from=2026-02-30", "Send a date or a date-time, such as 2026-12-01 or "
-         "2026-12-01T14:30:00Z."),
-        ("invoices", "from=yesterday", "Send a date or a date-time, such as 2026-12-01 or "
          "2026-12-01T14:30:00Z."),
     ],
 )  # fmt: skip

@@ -251,11 +251,11 @@ def test_a_text_of_any_length_fits_on_the_pages() -> None:
 
 async def test_a_long_quote_has_several_pages(maria: Guest, api: Person) -> None:
     line = {"description": "Ação " + "x" * 480, "quantity": 1, "unitPrice": 1}
-    notes = "n" * 20_000 + "\n" * 300
-    quote = await made(api, "quotes", items=[line] * 200, notes=notes)
+    notes = "n" * 4_000 + "\n" * 90
+    quote = await made(api, "quotes", items=[line] * 50, notes=notes)
     path = f"/console/quotes/{quote['id']}/pdf"
     file = PdfReader(io.BytesIO(await bytes_of(maria, path)))
-    assert 10 < len(file.pages) < 60
+    assert 4 < len(file.pages) < 20
     assert file.metadata is not None
     assert file.metadata.title == "Quote Q-000001"
 

@@ -6,13 +6,15 @@ from typing import Any
 import pixcanvas
 import pytest
 
-from tests.gateway.console.records.test_orders_and_reviews import ORDERS, order, shop_of
+from outbox.database.transaction import Row, Tx
 from tests.support import orders
 from tests.support.checkouts import bought, see
 from tests.support.console import Guest
 from tests.support.provider import Adapter
+from tests.support.rest import RestApi
 from tests.support.shop import Shop
 
+ORDERS = "/console/orders"
 SELECTED = f"{ORDERS}/selected"
 
 
@@ -215,3 +217,23 @@ async def test_the_payment_secret_is_shown_once_and_replaced(maria: Guest) -> No
     fourth = await new()
     await maria.submit(f"{path}/activate", at=path)
     assert [await accepted(one) for one in (first, second, fourth)] == [False, True, True]
+
+
+async def shop_of(guest: Guest, hostname: str = "shop.example") -> Shop:
+    """Return a store of Maria."""
+
+    async def unit(tx: Tx) -> Row:
+        row = await tx.one("select id from users where email = 'maria@example.com'")
+        assert row is not None
+        return row
+
+    api = RestApi(guest.site)
+    owner = await api.key_of((await guest.site.db.read(unit))["id"])
+    store = await owner.post("/api/stores", {"hostname": hostname, "name": "Coffee Shop"})
+    assert store.status == 201, store.text
+    return Shop(api, owner, store.body)
+
+
+async def order(shop: Shop, quantity: int = 2) -> dict[str, Any]:
+    product = await orders.product(shop.owner, storeId=shop.store["id"], name="Beans <1 kg>")
+    return await orders.placed(shop, {product: quantity}, shipping=1550, discount=500)

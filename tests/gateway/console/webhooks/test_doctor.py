@@ -68,7 +68,7 @@ async def first_attempt(site: Site, webhook_id: str) -> Row:
     return (await until(lambda: site.db.read(rows, first, webhook_id)))[0]
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 async def test_the_verdict_is_that_of_a_delivery(db: Database) -> None:
     async with patients() as all_of_them, delivering(db) as (site, somebody):
         actor = await actor_of(site)

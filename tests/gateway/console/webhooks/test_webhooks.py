@@ -4,7 +4,6 @@ import json
 import re
 from typing import Any
 
-from gateway.domain.catalogue import EVENT_NAMES, EVENTS
 from gateway.server.app_keys import KEYRING
 from gateway.server.config import Config, Egress, Limits
 from gateway.server.telemetry.metrics import METRICS
@@ -246,23 +245,6 @@ async def add_parked(tx: Tx, webhook_id: str, numbers: range) -> None:
             " 'event', 'ready', false, 0, 0, 0, 'r', $3, 1)",
             f"{number + 1:024x}", webhook_id, number,
         )  # fmt: skip
-
-
-async def test_a_test_event_has_the_fields_of_the_catalogue(maria: Guest) -> None:
-    webhook = await maria.webhook(URL)
-    path = f"{LIST}/{webhook.id}"
-    token = (await maria.get(path)).csrf
-    for event in EVENT_NAMES:
-        page = await maria.post(f"{path}/test", [("csrf_token", token), ("event", event)])
-        assert page.path == f"{path}?done=tested"
-    written = await maria.site.db.read(rows, "select * from events order by pos")
-    assert len(written) == len(EVENT_NAMES)
-    for row, event in zip(written, EVENT_NAMES, strict=True):
-        assert row["webhook_id"] == webhook.id
-        body = json.loads(bytes(row["body"]))
-        assert body["event"] == event
-        assert tuple(body["data"]) == EVENTS[event]
-        assert body["data"]["id"]
 
 
 async def test_a_test_event_is_one_of_the_catalogue_for_an_active_webhook(maria: Guest) -> None:
