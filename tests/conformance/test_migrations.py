@@ -108,13 +108,6 @@ async def set_checksum(tx: Tx, checksum: str) -> None:
     await tx.run("update schema_migrations set checksum = $1 where name = '0001_birds'", checksum)
 
 
-async def test_a_changed_statement_is_refused(db: Database, folder: Path) -> None:
-    await migrate(db, [("test", folder)])
-    (folder / "0001_birds.sql").write_text(FIRST.replace("sabia", "ema"))
-    with pytest.raises(CannotStart, match="test 0001_birds was changed"):
-        await migrate(db, [("test", folder)])
-
-
 async def test_comments_and_white_space_may_differ(db: Database, folder: Path) -> None:
     await migrate(db, [("test", folder)])
     (folder / "0001_birds.sql").write_text(
@@ -144,14 +137,6 @@ async def test_a_question_changes_nothing(db: Database, folder: Path) -> None:
     assert await pending(db, [("test", folder)]) == ["0001_birds"]
     with pytest.raises(Exception, match="schema_migrations"):
         await db.read(ledger)
-
-
-async def test_a_newer_schema_is_refused(db: Database, folder: Path) -> None:
-    (folder / "0002_more.sql").write_text("insert into birds (name) values ('arara');\n")
-    await migrate(db, [("test", folder)])
-    (folder / "0002_more.sql").unlink()
-    with pytest.raises(CannotStart, match="newer than this program"):
-        await migrate(db, [("test", folder)])
 
 
 async def test_a_newer_schema_is_used_when_all_that_is_new_is_additive(
@@ -199,15 +184,6 @@ async def step(tx):
     await tx.run("update birds set name = lower(name) where name = $1", row["name"])
     return True
 """
-
-
-async def test_a_python_migration_runs_batch_by_batch(db: Database, folder: Path) -> None:
-    (folder / "0002_more.sql").write_text("insert into birds (name) values ('ARARA'), ('EMA');\n")
-    (folder / "0003_lower.py").write_text(STEP)
-    sources = [("test", folder)]
-    assert await migrate(db, sources) == ["0001_birds", "0002_more", "0003_lower"]
-    assert await db.read(birds) == ["arara", "ema", "sabia"]
-    assert await migrate(db, sources) == []
 
 
 async def test_a_python_migration_continues_after_a_failure(db: Database, folder: Path) -> None:

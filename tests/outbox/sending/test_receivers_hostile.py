@@ -213,12 +213,3 @@ async def test_headers_in_no_known_encoding_are_still_text() -> None:
     assert outcome.outcome == "success"
     value = dict(outcome.response_headers)["X-Raw"]
     assert value.encode("utf-8")
-
-
-@pytest.mark.slow
-async def test_a_sender_survives_all_of_them() -> None:
-    async with sender() as client, hostile(says(EMPTY)) as good:
-        for script in BROKEN.values():
-            async with hostile(script) as there:
-                await post(client, there.url)
-            assert (await post(client, good.url)).outcome == "success"

@@ -96,16 +96,6 @@ async def resolving(db: Database) -> AsyncIterator[Resolving]:
             await asyncio.gather(task, return_exceptions=True)
 
 
-async def test_a_pause_reaches_a_request_that_is_still_resolving(db: Database) -> None:
-    async with resolving(db) as under_way:
-        await db.write(parking.pause, under_way.webhook_id)
-        under_way.names.answer.set()
-        await under_way.watch.until("attempt")
-        [row] = await db.read(rows, "select state, tries from deliveries")
-        assert (row["state"], row["tries"]) == ("ready", 0)
-        assert under_way.box.got == []
-
-
 async def test_a_delete_reaches_a_request_that_is_still_resolving(db: Database) -> None:
     async with resolving(db) as under_way:
         assert await parking.remove(db, under_way.webhook_id)

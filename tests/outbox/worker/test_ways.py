@@ -8,7 +8,6 @@ from dataclasses import replace
 from outbox.clock import SystemClock
 from outbox.database.transaction import Database
 from outbox.ids import Ids
-from outbox.queue.state.circuits import FAILURES
 from outbox.sending.guard import Guard
 from outbox.sending.proxies import parse_proxy
 from outbox.sending.send import Sender
@@ -42,37 +41,3 @@ async def test_a_proxy_that_fails_is_named_in_the_attempt(db: Database) -> None:
         assert (attempt["outcome"], box.got) == ("proxy_error", [])
         assert attempt["error"] == "the proxy office does not allow this receiver (403)"
         assert "hunter2" not in repr(dict(attempt))
-
-
-async def test_a_failing_proxy_opens_no_circuit_and_deliveries_go_on_when_it_works(
-    db: Database,
-) -> None:
-    db.observer = watch = Counted()
-    keys, clock = ring(), SystemClock()
-    async with connect_proxy(b"HTTP/1.1 503 No\r\n\r\n") as proxy, inbox() as box:
-        office = parse_proxy("office", f"http://127.0.0.1:{proxy.port}")
-        guard = Guard(replace(RULES, proxies={"office": office}), clock)
-        sender = Sender(guard, clock)
-        worker = Worker(db, keys, sender, clock=clock, ids=Ids(), settings=SETTINGS)
-        task = asyncio.create_task(worker.run())
-        try:
-            webhook_id, _ = await add_webhook(
-                db, keys, box.url, proxy="office", schedule=(0.0,) * FAILURES
-            )
-            await db.write(make, "r1")
-            await watch.until("delivery_finished")
-            [lost] = await db.read(rows, "select * from webhooks where id = $1", webhook_id)
-            proxy.says = None
-            await db.write(make, "r2")
-            await box.until(1)
-            await watch.until("delivery_finished", 2)
-        finally:
-            await worker.drain(1.0)
-            await asyncio.gather(task, return_exceptions=True)
-            await sender.close()
-            await guard.close()
-    assert (lost["circuit"], lost["state"], lost["failures"]) == ("closed", "active", 0)
-    assert (lost["failing_since"], lost["last_outcome"]) == (None, "proxy_error")
-    ends = await db.read(rows, "select state, tries from deliveries")
-    tries = {one["state"]: one["tries"] for one in ends}
-    assert tries == {"delivered": 1, "exhausted": FAILURES + 1}
