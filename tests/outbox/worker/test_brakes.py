@@ -13,13 +13,13 @@ from outbox.database.transaction import Database, Tx
 from outbox.durations import SECOND
 from outbox.queue.drain import owner_limits
 from outbox.queue.drain.claim import claim
-from outbox.queue.drain.fanout import fan_out
 from outbox.queue.drain.settle import settle
 from outbox.queue.state.deliveries import Capacity, Result
 from outbox.queue.state.policy import DELIVERED
 from outbox.sending.outcome import unanswered
 from outbox.webhooks import Draft
 from tests.support.drain import Inbox, Still, add_webhook, drain, inbox, make_many, ring, rows
+from tests.support.lines import URL, fanned
 
 EVENTS = 40
 
@@ -72,9 +72,9 @@ async def test_a_webhook_has_no_more_requests_in_flight_than_its_owner_wants(
 async def test_the_limit_counts_what_all_nodes_have_in_flight(
     db: Database, limit: int | None, counts: tuple[int, int, int]
 ) -> None:
-    webhook_id, _ = await add_webhook(db, ring(), "http://127.0.0.1:9/", concurrency=limit)
+    webhook_id, _ = await add_webhook(db, ring(), URL, concurrency=limit)
     await db.write(make_many, EVENTS)
-    await db.write(fan_out, Capacity("node-0", "claim-0", 0, 0, 0, {}, 0))
+    await fanned(db)
 
     def node(number: int) -> Capacity:
         return Capacity(f"node-{number}", f"claim-{number}", 64, 16, 16, {webhook_id: 10}, 1 << 20)
@@ -93,9 +93,9 @@ async def test_the_limit_counts_what_all_nodes_have_in_flight(
 async def test_the_rate_of_a_webhook_holds_over_all_nodes(db: Database) -> None:
     """A claim takes what its rate allows at once, and its lane waits as long as that may take."""
     rate = owner_limits.THOUSAND // 10
-    webhook_id, _ = await add_webhook(db, ring(), "http://127.0.0.1:9/", rate=rate)
+    webhook_id, _ = await add_webhook(db, ring(), URL, rate=rate)
     await db.write(make_many, EVENTS)
-    await db.write(fan_out, Capacity("node-0", "claim-0", 0, 0, 0, {}, 0))
+    await fanned(db)
 
     async def later(tx: Tx, micros: int) -> None:
         await tx.run("update lanes set wait_until = wait_until - $1, due_at = due_at - $1", micros)

@@ -130,3 +130,22 @@ async def test_it_takes_more_once_it_can(
         return not db.census()["unopened"]
 
     await until(has_all)
+
+
+async def test_none_at_all_and_then_one(
+    limited: Limited, handle: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Others have all of them; the line says what the server says, and the next one is taken."""
+    db = await handle(limited.url)
+    await limited.allow(1)
+    await limited.run(
+        f"select count(pg_terminate_backend(pid)) from pg_stat_activity"
+        f" where usename = '{limited.role}'"
+    )
+    other = await asyncpg.connect(limited.url)
+    waits = asyncio.create_task(db.read(names))
+    await until(lambda: db._units._room.refusal)  # type: ignore[attr-defined]
+    assert not waits.done()
+    await other.close()
+    assert await waits == []
+    await db.close()

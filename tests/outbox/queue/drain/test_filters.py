@@ -15,9 +15,8 @@ from outbox.queue.log import series
 from outbox.queue.state.deliveries import Capacity
 from outbox.webhooks.conditions import Condition
 from tests.support.drain import OWNER, add_webhook, ring, rows, run
+from tests.support.lines import NONE, URL
 
-URL = "http://127.0.0.1:9/"
-NONE = Capacity("node", "claim-0", 0, 0, 0, {}, 0)
 ALL = Capacity("node", "claim-1", 256, 64, 16, {}, 1_000_000)
 LARGE = "x" * 10_000
 """With it, a body is larger than what fan-out loads with its event."""
