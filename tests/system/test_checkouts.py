@@ -17,7 +17,7 @@ import pytest
 from gateway.domain.accounts import api_keys, users
 from gateway.domain.sales import coupons, discounts, stock
 from gateway.domain.storefront.carts import cart_lifecycle, rows
-from gateway.graphql.ids import global_id
+from gateway.graphql.node_ids import global_id
 from gateway.server.config import environment_name
 from outbox.webhooks.secrets import new_key_line
 from tests.gateway.graphql.test_checkout_races import coupon_with_one_use, hundred_buyers, one_cart
@@ -127,9 +127,7 @@ async def test_a_killed_node_orders_a_cart_once(
     async with several(url, 1) as [db]:
         owner = await db.write(users.add, email="o@example.com", name="Owner", password_hash="-")
         key, scopes = api_keys.make(db.ids), ("read", "write")
-        await db.write(
-            api_keys.add, owner_id=owner, name="test", text=key, scopes=scopes, expires_at=None
-        )
+        await db.write(api_keys.add, owner, api_keys.KeyDraft("test", key, scopes, None))
         settings = {
             "CARTEIRO_DATABASE__URL": url,
             "CARTEIRO_SECRETS__KEYS": new_key_line(db.ids, db.clock.wall()),

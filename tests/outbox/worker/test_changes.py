@@ -11,7 +11,7 @@ from aiohttp import web
 from outbox import webhooks
 from outbox.database.transaction import Database
 from outbox.queue.upkeep import parking
-from outbox.sending.guard import Guard
+from outbox.sending.egress_guard import Guard
 from outbox.webhooks import Draft
 from tests.support.chains import walked
 from tests.support.drain import RULES, drain, inbox, make, make_many, ring, rows

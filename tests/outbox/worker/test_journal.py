@@ -12,7 +12,7 @@ from outbox.database.transaction import Database
 from outbox.events import Cause, cause
 from outbox.queue.drain.fanout import Announced
 from outbox.queue.drain.rescue import Rescued
-from outbox.queue.state.deliveries import Result
+from outbox.queue.state.claimed_deliveries import Result
 from outbox.worker.journal import attempt_fields, event_of
 from tests.support.drain import add_webhook, drain, inbox, make, ring, run
 from tests.support.waiting import until

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from outbox.database.transaction import Database
-from outbox.sending.guard import Guard
+from outbox.sending.egress_guard import Guard
 from outbox.sending.proxies import parse_proxy
 from tests.support.connect_proxy import connect_proxy
 from tests.support.drain import RULES, drain, inbox, make, ring, rows

@@ -9,7 +9,7 @@ from outbox import webhooks
 from outbox.database.transaction import Database, Tx
 from outbox.queue.drain.claim import claim
 from outbox.queue.drain.owners import OWNERS_AT_ONCE
-from outbox.queue.state.deliveries import Capacity
+from outbox.queue.state.claimed_deliveries import Capacity
 from outbox.queue.state.fair_shares import Rank, Shares
 from outbox.sending.request import new_secret
 from outbox.webhooks import Draft
