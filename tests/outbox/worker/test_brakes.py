@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-from dataclasses import dataclass, field
-
 import pytest
-from aiohttp import web
 
 from outbox import webhooks
 from outbox.database.transaction import Database, Tx
@@ -18,54 +14,10 @@ from outbox.queue.state.claimed_deliveries import Capacity, Result
 from outbox.queue.state.policy import DELIVERED
 from outbox.sending.outcome import unanswered
 from outbox.webhooks import Draft
-from tests.support.drain import Inbox, Still, add_webhook, drain, inbox, make_many, ring, rows
+from tests.support.drain import add_webhook, drain, inbox, make_many, ring, rows
 from tests.support.lines import URL, fanned
 
 EVENTS = 40
-
-
-@dataclass
-class Gauge:
-    """A receiver that answers while its gate is open, and counts the requests in flight."""
-
-    box: Inbox
-    gate: asyncio.Event = field(default_factory=asyncio.Event)
-    in_flight: int = 0
-    most: int = 0
-
-    def __post_init__(self) -> None:
-        self.gate.set()
-        self.box.answer = self.answer
-
-    async def answer(self, _: web.Request) -> web.Response:
-        self.in_flight += 1
-        self.most = max(self.most, self.in_flight)
-        await self.gate.wait()
-        self.in_flight -= 1
-        return web.Response()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("limit", [1, 3])
-async def test_a_webhook_has_no_more_requests_in_flight_than_its_owner_wants(
-    db: Database, limit: int
-) -> None:
-    async with inbox() as box, inbox() as other, drain(db, ring(), Still()) as running:
-        gauge = Gauge(box)
-        await running.webhook(box.url, concurrency=limit)
-        await running.webhook(other.url)
-        # Its window grows with the first ones.
-        await db.write(make_many, 8)
-        await running.watch.until("delivery_finished", 16)
-        gauge.gate.clear()
-        await db.write(make_many, EVENTS)
-        # The others do not wait for it.
-        await other.until(8 + EVENTS)
-        await box.until(8 + limit)
-        assert gauge.in_flight == limit
-        gauge.gate.set()
-        await box.until(8 + EVENTS)
-        assert gauge.most == limit
 
 
 @pytest.mark.parametrize(("limit", "counts"), [(3, (3, 0, 2)), (None, (10, 0, 10))])

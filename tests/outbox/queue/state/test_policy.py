@@ -90,12 +90,6 @@ def test_jitter_stays_within_a_fifth(name: str, tries: int, dice: float) -> None
     assert dice or delay == 0.8 * base
 
 
-def test_a_webhook_may_have_its_own_schedule() -> None:
-    for waits, ends in (((1.0,), ["ready", "exhausted"]), ((), ["exhausted", "exhausted"])):
-        states = [decided(failed("timeout"), n, waits=Schedule(waits)).state for n in (0, 1)]
-        assert states == ends
-
-
 def test_the_window_halves_on_timeout_throttle_and_connect_failure() -> None:
     halving = {name for name in NAMES if decided(failed(name), 9).window == "halve"}
     connecting = {"connect_error", "dns_error", "tls_error", "proxy_error", "token_error"}
