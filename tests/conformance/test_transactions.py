@@ -116,14 +116,6 @@ async def put_off_rows(tx: Tx) -> tuple[list[str], dict[str, int]]:
 
 
 @pytest.mark.usefixtures("tables")
-async def test_deferred_rows_are_written_with_the_unit_and_in_order(db: Database) -> None:
-    await db.write(put_off, "a")
-    with pytest.raises(Nope):
-        await db.write(put_off, "b", fails=True)
-    assert await db.read(put_off_rows) == (["a-0", "a-1", "a-2"], {"even": 2, "odd": 1})
-
-
-@pytest.mark.usefixtures("tables")
 async def test_a_deferred_row_that_is_refused_fails_its_own_unit_alone(db: Database) -> None:
     async def look(tx: Tx) -> int:
         return len(await tx.all("select id from first"))

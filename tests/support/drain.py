@@ -24,6 +24,7 @@ from outbox.sending.send import Sender
 from outbox.webhooks import Draft
 from outbox.webhooks.secrets import KeyRing, new_key_line, parse_keys
 from outbox.worker import Worker, WorkerSettings
+from outbox.worker.journal import Journal
 from tests.support.receiver import Received, Receiver, receiver
 from tests.support.waiting import HANG_SECONDS
 
@@ -148,24 +149,30 @@ async def all_forgotten(db: Database) -> bool:
 
 
 def worker_for(
-    db: Database, ring: KeyRing, clock: Clock | None = None, **settings: Any
+    db: Database,
+    ring: KeyRing,
+    clock: Clock | None = None,
+    *,
+    guard: Guard | None = None,
+    journal: Journal | None = None,
+    **settings: Any,
 ) -> tuple[Worker, Sender]:
     """Return a worker that reports to the observer of `db`, and its sender."""
     clock = clock or SystemClock()
-    sender = Sender(Guard(RULES, clock), clock)
+    sender = Sender(guard or Guard(RULES, clock), clock)
     quick = WorkerSettings(schedule=Schedule((0.05,) * 5), timeout=HANG_SECONDS)
     chosen = replace(quick, **settings)
-    worker = Worker(db, ring, sender, clock=clock, ids=Ids(), settings=chosen)
+    worker = Worker(db, ring, sender, clock=clock, ids=Ids(), settings=chosen, journal=journal)
     return worker, sender
 
 
 @asynccontextmanager
 async def drain(
-    db: Database, ring: KeyRing, clock: Clock | None = None, **settings: Any
+    db: Database, ring: KeyRing, clock: Clock | None = None, **options: Any
 ) -> AsyncIterator[Drain]:
-    """Run a worker until the block ends; `settings` are those of WorkerSettings."""
+    """Run a worker until the block ends; `options` are those of `worker_for`."""
     db.observer = watch = Counted()
-    worker, sender = worker_for(db, ring, clock, **settings)
+    worker, sender = worker_for(db, ring, clock, **options)
     task = asyncio.create_task(worker.run())
     try:
         yield Drain(db, ring, worker, watch)

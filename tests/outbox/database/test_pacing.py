@@ -50,14 +50,6 @@ class World:
         self.clock.now = max(self.clock.now, until)
 
 
-async def test_a_job_alone_takes_the_largest_steps_without_rest() -> None:
-    world = World(0.0001, others=False)
-    for _ in range(10):
-        await world.step()
-    assert world.pace.amount == 200
-    assert world.slept == 0
-
-
 async def test_steps_become_as_small_as_others_need() -> None:
     world = World(0.0001, others=True)
     for _ in range(40):

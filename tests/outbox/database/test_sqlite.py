@@ -1,7 +1,6 @@
 """SQLite: batches, transactions that the engine ends, durability settings, the lock."""
 
 import asyncio
-import os
 import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import closing
@@ -61,15 +60,6 @@ async def test_a_unit_that_awaits_something_else_is_named(file: Database) -> Non
         await file.write(wrong)
     await file.write(note, "after")
     assert await file.read(noted) == {"after"}
-
-
-async def test_a_second_server_is_refused_with_the_pid_of_the_first(
-    file: Database, tmp_path: Path
-) -> None:
-    with pytest.raises(CannotStart, match=rf"already in use by server process {os.getpid()}"):
-        await database.open(
-            f"sqlite:///{tmp_path}/one.db", clock=SystemClock(), ids=Ids(), serving=True
-        )
 
 
 async def due(tx: Tx) -> int:

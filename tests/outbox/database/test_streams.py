@@ -20,11 +20,10 @@ MANY = 5_000
 
 
 async def _fill(tx: Tx, first: int, count: int) -> None:
-    for number in range(first, first + count):
-        await tx.run(
-            "insert into duties (name, began_at) values ($1, $2)", f"{number:06}" + "x" * 200,
-            number,
-        )  # fmt: skip
+    await tx.many(
+        "insert into duties (name, began_at) values ($1, $2)",
+        [(f"{number:06}" + "x" * 200, number) for number in range(first, first + count)],
+    )
 
 
 async def test_a_stream_has_the_rows_of_one_moment(db: Database) -> None:

@@ -2,10 +2,12 @@
 
 import json
 import math
+import random
+import struct
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from outbox.events.event_body import SAFE_INTEGER, encode
@@ -53,15 +55,10 @@ def rewritten(bodies: list[str]) -> list[str]:
 
 
 def test_node_writes_the_same_bytes_for_edge_cases() -> None:
-    bodies = [encode({"data": value}).decode() for value in [*TOUCHY_NUMBERS, *TOUCHY_TEXTS]]
-    assert rewritten(bodies) == bodies
-
-
-@pytest.mark.slow
-@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(st.lists(values, min_size=50, max_size=200))
-def test_node_writes_the_same_bytes_for_any_value(batch: list[Any]) -> None:
-    bodies = [encode({"data": value}).decode() for value in batch]
+    dice = random.Random(1)
+    drawn = [struct.unpack("d", dice.randbytes(8))[0] for _ in range(20_000)]
+    values = [*TOUCHY_NUMBERS, *TOUCHY_TEXTS, *filter(math.isfinite, drawn)]
+    bodies = [encode({"data": value}).decode() for value in values]
     assert rewritten(bodies) == bodies
 
 

@@ -100,12 +100,6 @@ async def test_a_proxy_that_resolves_gets_names_and_no_private_address() -> None
         assert asked == ["hooks.example"]
 
 
-async def test_plain_http_goes_through_a_tunnel_too() -> None:
-    async with connect_proxy() as proxy, receiver() as there, sender(through(proxy)) as http:
-        assert (await post(http, there.url, via=OFFICE)).outcome == "success"
-        assert proxy.places == [there.url.removeprefix("http://")]
-
-
 @pytest.mark.parametrize(
     "url",
     [

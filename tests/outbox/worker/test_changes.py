@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from aiohttp import web
 
 from outbox import webhooks
-from outbox.clock import SystemClock
 from outbox.database.transaction import Database
-from outbox.ids import Ids
 from outbox.queue.upkeep import parking
 from outbox.sending.egress_guard import Guard
-from outbox.sending.send import Sender
 from outbox.webhooks import Draft
-from outbox.webhooks.secrets import KeyRing
-from outbox.worker import Worker, WorkerSettings
 from tests.support.chains import walked
-from tests.support.drain import RULES, Counted, Inbox, drain, inbox, make, make_many, ring, rows
-from tests.support.waiting import HANG_SECONDS, until
+from tests.support.drain import RULES, drain, inbox, make, make_many, ring, rows
+from tests.support.waiting import until
 
 
 async def _fanned_out(db: Database, count: int) -> bool:
@@ -47,76 +41,22 @@ class SlowNames:
         return ["127.0.0.1"]
 
 
-@dataclass
-class Resolving:
-    """A drain whose request to `webhook_id` still waits for its name."""
-
-    db: Database
-    ring: KeyRing
-    box: Inbox
-    names: SlowNames
-    watch: Counted
-    webhook_id: str
-
-    async def draft(self, path: str) -> None:
-        webhook = await self.db.read(webhooks.one, self.webhook_id)
-        assert webhook is not None
-        draft = Draft(url=self.box.url + path, events=("thing.made",))
-        assert await self.db.write(
-            webhooks.change, self.webhook_id, webhook.version, draft, self.ring
-        )
-
-
-@asynccontextmanager
-async def resolving(db: Database) -> AsyncIterator[Resolving]:
+async def test_a_delete_reaches_a_request_that_is_still_resolving(db: Database) -> None:
     names = SlowNames(loop=asyncio.get_running_loop())
-    clock = SystemClock()
-    key = ring()
-    db.observer = watch = Counted()
-    sender = Sender(Guard(RULES, clock, names.look_up), clock)
-    worker = Worker(
-        db, key, sender, clock=clock, ids=Ids(), settings=WorkerSettings(timeout=HANG_SECONDS)
-    )
-    task = asyncio.create_task(worker.run())
-    async with inbox() as box:
-        port = box.url.rpartition(":")[2]
-        webhook_id = await db.write(
-            webhooks.create, owner_id="0" * 24, secret="whsec_" + "A" * 44, ring=key,
-            draft=Draft(url=f"http://slow.example:{port}/old", events=("thing.made",)),
-        )  # fmt: skip
+    guard = Guard(RULES, db.clock, names.look_up)
+    async with inbox() as box, drain(db, ring(), guard=guard) as running:
+        webhook_id = await running.webhook(f"http://slow.example:{box.url.rpartition(':')[2]}/old")
         await db.write(make, "r1")
         await names.looked_up.wait()
-        try:
-            yield Resolving(db, key, box, names, watch, webhook_id)
-        finally:
-            names.answer.set()
-            await worker.drain(1.0)
-            await sender.close()
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
-
-
-async def test_a_pause_reaches_a_request_that_is_still_resolving(db: Database) -> None:
-    async with resolving(db) as under_way:
-        await db.write(parking.pause, under_way.webhook_id)
-        under_way.names.answer.set()
-        await under_way.watch.until("attempt")
-        [row] = await db.read(rows, "select state, tries from deliveries")
-        assert (row["state"], row["tries"]) == ("ready", 0)
-        assert under_way.box.got == []
-
-
-async def test_a_delete_reaches_a_request_that_is_still_resolving(db: Database) -> None:
-    async with resolving(db) as under_way:
-        assert await parking.remove(db, under_way.webhook_id)
-        under_way.names.answer.set()
-        await under_way.watch.until("attempt")
+        assert await parking.remove(db, webhook_id)
+        names.answer.set()
+        await running.watch.until("attempt")
         [row] = await db.read(rows, "select state, reason from deliveries")
         assert (row["state"], row["reason"]) == ("cancelled", "webhook deleted")
         [row] = await db.read(rows, "select outcome, error from attempts")
         assert row["outcome"] == "aborted"
         assert "before the request was sent" in row["error"]
-        assert under_way.box.got == []
+        assert box.got == []
 
 
 async def test_a_delete_records_what_its_receiver_gets(db: Database, db_url: str) -> None:

@@ -8,16 +8,13 @@ from collections.abc import Sequence
 import pytest
 
 from outbox.database.transaction import Database, Tx
-from outbox.queue.drain.fanout import fan_out
 from outbox.queue.replays import jobs, snapshot_steps
 from outbox.queue.replays.snapshot_steps import Copy
-from outbox.queue.state.claimed_deliveries import Capacity
 from outbox.worker import recovering
 from outbox.worker.recovering import Recovering
 from tests.support.drain import OWNER, add_webhook, make, ring
+from tests.support.lines import URL, fanned
 from tests.support.waiting import until
-
-URL = "http://127.0.0.1:9/"
 
 
 async def records(
@@ -45,7 +42,7 @@ async def test_snapshots_that_wait_for_their_receivers_hold_up_no_others(
     free, _ = await add_webhook(db, keys, URL, "thing.made")
     # Nobody sends, so this delivery waits.
     await db.write(make, "first", "thing.stuck")
-    await db.write(fan_out, Capacity("node", "claim", 0, 0, 0, {}, 0))
+    await fanned(db)
     for _ in range(4):
         await snapshot(db, stuck, "thing.stuck")
     last = await snapshot(db, free, "thing.made")

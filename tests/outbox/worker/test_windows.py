@@ -142,13 +142,6 @@ def test_webhooks_that_fail_share_a_quarter_of_the_slots() -> None:
     assert windows.capacity("n", "c", 0).slots == 13
 
 
-def test_webhooks_that_fail_have_a_sixteenth_before_the_others() -> None:
-    windows = Windows(64)
-    assert windows.capacity("n", "c", 0).failing_first == 4
-    windows.start(claimed("w"), True, 0.0)
-    assert windows.capacity("n", "c", 0).failing_first == 3
-
-
 def test_a_single_slot_goes_to_failing_webhooks_every_other_time() -> None:
     windows = Windows(1)
     capacities = [windows.capacity("n", "c", 0) for _ in range(4)]

@@ -30,16 +30,6 @@ async def put(tx: Tx, name: str) -> str:
     return str(row["id"])
 
 
-async def test_it_is_committed_when_it_returns(url: str, handle: Open) -> None:
-    db, other = (await handle(url)).apart("drain"), await asyncpg.connect(url)
-    assert await db.write(put, "one") == "one"
-    assert [row["id"] for row in await other.fetch(NAMES)] == ["one"]
-    with pytest.raises(asyncpg.UniqueViolationError):
-        await db.write(put, "one")
-    assert await db.write(put, "two") == "two"
-    await other.close()
-
-
 async def test_one_whose_reply_is_lost_is_over_when_it_is_unknown(url: str, handle: Open) -> None:
     db, other = (await handle(url)).apart("drain"), await asyncpg.connect(url)
     beside = await asyncpg.connect(url)

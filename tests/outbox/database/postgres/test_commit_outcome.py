@@ -32,14 +32,6 @@ async def begun(connection: asyncpg.Connection, event_id: str = "") -> Mark:
     return await mark(connection, row, (INSERT, event_id))
 
 
-async def test_a_rolled_back_transaction_is_not_committed(url: str) -> None:
-    ours = await asyncpg.connect(url)
-    marked = await begun(ours)
-    await ours.execute("rollback")
-    assert not await CommitOutcomes(Server(url, "", "on")).committed(marked, deadline())
-    await ours.close()
-
-
 async def test_an_unused_id_is_not_committed(url: str) -> None:
     """As after a crash before any part of the transaction was on disk."""
     ours = await asyncpg.connect(url)

@@ -52,13 +52,6 @@ async def test_each_purpose_has_its_limits(url: str, handle: Open) -> None:
         assert (times.body, times.commit, times.outcome) == (8.0, 9.0, 9.4)
 
 
-@pytest.mark.usefixtures("hasty")
-async def test_a_statement_that_takes_too_long(url: str, handle: Open) -> None:
-    db = await handle(url)
-    with pytest.raises(DatabaseUnavailable):
-        await db.write(sleep, HANG_SECONDS)
-
-
 async def test_a_full_pool_holds_up_neither_drain_nor_lease(
     url: str, handle: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -64,13 +64,10 @@ async def names(tx: Tx) -> tuple[int, int, str]:
     return row["leads"], row["migrates"], row["channel"]
 
 
-async def test_each_leads_beside_the_other(two: Two) -> None:
+async def test_each_leads_and_locks_beside_the_other(two: Two, handle: Open) -> None:
     async with candidates(two.a, 2) as in_a, candidates(two.b, 2) as in_b:
         await the_one(in_a)
         await the_one(in_b)
-
-
-async def test_locks_of_one_hold_up_nothing_of_the_other(two: Two, handle: Open) -> None:
     a, b = await handle(two.a), await handle(two.b)
 
     async def fans_out(tx: Tx) -> bool:

@@ -14,10 +14,10 @@ from outbox.clock import SystemClock
 from outbox.database.transaction import Database
 from outbox.ids import Ids
 from outbox.queue.drain.claim import claim
-from outbox.queue.drain.fanout import fan_out
 from outbox.queue.state.claimed_deliveries import Capacity
 from outbox.worker.windows import MOST_BYTES
 from tests.support.drain import add_webhook, make_many, ring
+from tests.support.lines import URL, fanned
 
 POSTGRES = pytest.mark.parametrize("db_url", ["postgres"], indirect=True)
 LANES = 4
@@ -29,11 +29,9 @@ LOCK = "for update skip locked"
 async def twice(db: Database, url: str) -> int:
     """Let two nodes claim a backlog to its end; return how many claims took a claimed delivery."""
     key = ring()
-    ids = [(await add_webhook(db, key, "http://127.0.0.1:9/"))[0] for _ in range(LANES)]
+    ids = [(await add_webhook(db, key, URL))[0] for _ in range(LANES)]
     await db.write(make_many, EACH)
-    nothing = Capacity("none", "none", 0, 0, 0, {}, MOST_BYTES)
-    while (await db.write(fan_out, nothing)).more:
-        pass
+    await fanned(db)
     other = await database.open(url, clock=SystemClock(), ids=Ids())
     counts: Counter[str] = Counter()
 

@@ -6,12 +6,10 @@ import pytest
 
 from outbox.database.transaction import Database
 from outbox.queue.drain.cycle import take
-from outbox.queue.drain.fanout import fan_out
 from outbox.queue.state.claimed_deliveries import Capacity
 from outbox.worker.windows import MOST_BYTES
 from tests.support.drain import add_webhook, make_many, ring
-
-NONE = Capacity("node", "none", 0, 0, 0, {}, MOST_BYTES)
+from tests.support.lines import URL, fanned
 
 
 async def taken(db: Database, capacity: Capacity) -> tuple[int, int]:
@@ -25,9 +23,9 @@ async def taken(db: Database, capacity: Capacity) -> tuple[int, int]:
 
 async def waiting(db: Database, count: int) -> str:
     """Return a webhook with `count` deliveries in its lane."""
-    webhook_id, _ = await add_webhook(db, ring(), "http://127.0.0.1:9/")
+    webhook_id, _ = await add_webhook(db, ring(), URL)
     await db.write(make_many, count)
-    await db.write(fan_out, NONE)
+    await fanned(db)
     return webhook_id
 
 

@@ -27,21 +27,12 @@ from tests.support.drain import (
     rows,
     run,
 )
+from tests.support.lines import NONE, URL, fanned
 from tests.support.waiting import until
 
-URL = "http://127.0.0.1:9/"
-NONE = Capacity("node", "claim-0", 0, 0, 0, {}, 0)
 ALL = Capacity("node", "claim-1", 256, 64, 16, {}, 1_000_000)
 
 POSTGRES = pytest.mark.parametrize("db_url", ["postgres"], indirect=True)
-
-
-async def to_the_end(db: Database) -> list[FannedOut]:
-    rounds = []
-    while True:
-        rounds.append(await db.write(fan_out, NONE))
-        if not rounds[-1].more:
-            return rounds
 
 
 async def test_a_damaged_subscription_makes_a_dead_delivery_with_a_reason(db: Database) -> None:
@@ -89,13 +80,13 @@ async def test_events_committed_after_a_webhook_reach_it_at_any_position(db: Dat
     webhook_id = await db.write(create)
     await db.write(make, "after")
     # The gap is still open: events older than the webhook do not reach it, newer ones do.
-    await to_the_end(db)
+    await fanned(db)
     assert await reached(db, webhook_id) == {"after"}
     await db.write(forget_since)
     assert (await db.read(rows, "select since_snapshot from webhooks"))[0]["since_snapshot"]
     go_on.set()
     await under_way
-    await to_the_end(db)
+    await fanned(db)
     assert await reached(db, webhook_id) == {"slow", "after"}
     await until(lambda: all_forgotten(db))
 

@@ -13,16 +13,14 @@ from outbox.queue.drain import budget
 from outbox.queue.drain.fanout import FannedOut, fan_out
 from outbox.queue.replays.job_selection import Selection, look
 from outbox.queue.state import creation_snapshots
-from outbox.queue.state.claimed_deliveries import Capacity
 from outbox.queue.upkeep import erasure_requests
 from outbox.queue.upkeep.erasure import Erasure
 from outbox.sending.request import new_secret
 from outbox.webhooks import Draft
 from tests.support.drain import OWNER, add_webhook, all_forgotten, make, make_many, ring, rows, run
+from tests.support.lines import NONE, URL
 from tests.support.waiting import until
 
-URL = "http://127.0.0.1:9/"
-NONE = Capacity("node", "claim-0", 0, 0, 0, {}, 0)
 MANY = 35
 POSTGRES = pytest.mark.parametrize("db_url", ["postgres"], indirect=True)
 KEY = ring()

@@ -54,7 +54,7 @@ async def _mixed(tx: Tx, dice: random.Random) -> Counter[str]:
     return expected
 
 
-@pytest.mark.parametrize("rows", [1, 2, 5, 29, 30, 31, 10_000])
+@pytest.mark.parametrize("rows", [1, 29, 30, 31, 10_000])
 async def test_every_row_is_counted_once_whatever_the_pieces(db: Database, rows: int) -> None:
     expected = await db.write(_mixed, random.Random(rows))
     reading = await anew(db, rows)

@@ -145,15 +145,6 @@ async def test_a_job_replays_what_ended_as_chosen_in_order(shop: Shop) -> None:
     assert lane["due"]
 
 
-async def test_a_step_wakes_the_drain(shop: Shop) -> None:
-    await shop.ended("dead")
-    job_id = await shop.job("dead")
-    heard = asyncio.Event()
-    shop.db.listen(heard.set)
-    await shop.step(job_id)
-    await heard.wait()
-
-
 async def test_a_repeated_job_sends_nothing_twice(shop: Shop) -> None:
     ids = await shop.ended("dead", "dead", "dead")
     await shop.finish(await shop.job("dead"))

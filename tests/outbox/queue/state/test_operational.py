@@ -110,27 +110,6 @@ async def test_nothing_is_told_about_an_operational_webhook_or_a_test(db: Databa
     assert notice["webhook_id"] == deaf
 
 
-async def test_what_is_not_subscribed_is_not_told(db: Database) -> None:
-    await about(db, "endpoint.failing")
-    [event] = await db.read(rows, "select name from events")
-    assert event["name"] == "endpoint.failing"
-
-
-async def about(db: Database, *names: str, owner: str = OWNER) -> str:
-    """Tell of every change of a webhook to one that hears `names`; return the first one's id."""
-    webhook_id, _ = await add_webhook(db, ring(), "http://127.0.0.1:9/")
-    await add_webhook(db, ring(), "http://127.0.0.1:9/told", *names, owner=owner)
-    await db.write(
-        owner_reports.tell,
-        [
-            Transition(webhook_id, OWNER, "open", "http_5xx", None),
-            Transition(webhook_id, OWNER, "disabled", "failing", None),
-            Transition(webhook_id, OWNER, "closed", "success", None),
-        ],
-    )
-    return webhook_id
-
-
 async def test_an_owner_who_activates_what_was_disabled_has_recovered_it(db: Database) -> None:
     webhook_id, _ = await add_webhook(db, ring(), "http://127.0.0.1:9/")
     await add_webhook(db, ring(), "http://127.0.0.1:9/told", *NAMES)

@@ -14,7 +14,6 @@ from outbox.queue.state.policy import (
     decide,
     parse_schedule,
     probed,
-    rescued,
     retry_after,
 )
 from outbox.states import OutcomeName
@@ -91,12 +90,6 @@ def test_jitter_stays_within_a_fifth(name: str, tries: int, dice: float) -> None
     assert dice or delay == 0.8 * base
 
 
-def test_a_webhook_may_have_its_own_schedule() -> None:
-    for waits, ends in (((1.0,), ["ready", "exhausted"]), ((), ["exhausted", "exhausted"])):
-        states = [decided(failed("timeout"), n, waits=Schedule(waits)).state for n in (0, 1)]
-        assert states == ends
-
-
 def test_the_window_halves_on_timeout_throttle_and_connect_failure() -> None:
     halving = {name for name in NAMES if decided(failed(name), 9).window == "halve"}
     connecting = {"connect_error", "dns_error", "tls_error", "proxy_error", "token_error"}
@@ -148,14 +141,6 @@ def test_an_invalid_retry_after_is_ignored(value: str | None) -> None:
     assert (decision.delay_us, decision.webhook_wait_us) == (5 * SECOND, None)
 
 
-@given(value=st.text(max_size=40), now=st.floats(0, 4e9))
-@example(value="Thu, 00 Jan 0000 00:00:00 GMT", now=0.0)
-@example(value="Mon, 01 Jan 99999 00:00:00 GMT", now=0.0)
-def test_no_text_breaks_retry_after(value: str, now: float) -> None:
-    seconds = retry_after(value, now)
-    assert seconds is None or 0 <= seconds <= DAY
-
-
 @pytest.mark.parametrize(
     ("result", "state", "delay"),
     [
@@ -168,20 +153,6 @@ def test_a_probe_uses_no_try(result: Result, state: str, delay: int | None) -> N
         decision = probed(decided(result, tries))
         assert (decision.state, decision.uses_try) == (state, False)
         assert decision.delay_us == (None if delay is None else delay * SECOND)
-
-
-def test_rescues_in_a_row_wait_from_the_third_on_and_end_at_the_tenth() -> None:
-    decisions = [rescued(n, "kill", schedule=Schedule(), dice=MIDDLE) for n in range(1, 11)]
-    assert [decision.state for decision in decisions] == ["ready"] * 9 + ["dead"]
-    assert [decision.delay_us for decision in decisions[:4]] == [0, 0, 1800 * SECOND, 7200 * SECOND]
-    assert not any(decision.uses_try for decision in decisions)
-    assert decisions[0].reason == "kill"
-    assert decisions[9].reason == "kill, 10 times in a row"
-
-
-def test_a_rescue_past_the_end_of_a_schedule_waits_as_by_the_default_one() -> None:
-    short = rescued(4, "kill", schedule=Schedule((1.0,)), dice=MIDDLE)
-    assert short.delay_us == 7200 * SECOND
 
 
 @pytest.mark.parametrize("text", ["[-1]", "[2592000.5]", "[true]", '["5"]', "{}", "5", "null"])

@@ -18,9 +18,8 @@ from outbox.queue.upkeep import parking
 from outbox.webhooks import Draft
 from outbox.webhooks.conditions import Condition
 from tests.support.drain import OWNER, add_webhook, make, make_many, ring, rows, run
+from tests.support.lines import NONE, URL, fanned
 
-URL = "http://127.0.0.1:9/"
-NONE = Capacity("node", "claim-0", 0, 0, 0, {}, 0)
 ROOM = Capacity("node", "claim-0", 8, 8, 8, {}, 1024)
 NUMBERS = """
 select sequence, repeats, origin, event_id, record_id, state from deliveries where webhook_id = $1
@@ -35,11 +34,6 @@ async def numbered(db: Database, **options: Any) -> str:
     return webhook_id
 
 
-async def fanned_out(db: Database, capacity: Capacity = NONE) -> None:
-    while (await db.write(fan_out, capacity)).more:
-        pass
-
-
 async def numbers(db: Database, webhook_id: str) -> list[int]:
     return [
         row["sequence"]
@@ -52,7 +46,7 @@ async def test_what_is_not_made_has_no_number(db: Database) -> None:
     webhook_id = await numbered(db, conditions=(Condition("id", "record-2"),))
     both = await numbered(db)
     await db.write(make_many, 4)
-    await fanned_out(db)
+    await fanned(db)
     assert await numbers(db, webhook_id) == [1]
     assert await numbers(db, both) == [1, 2, 3, 4]
 
@@ -65,17 +59,17 @@ async def test_numbers_go_on_after_the_option_was_off(db: Database) -> None:
         assert await db.write(webhooks.change, webhook_id, version, draft, KEY)
         version += 1
         await db.write(make, f"record-{record}")
-        await fanned_out(db)
+        await fanned(db)
     made = await db.read(rows, "select record_id, sequence from deliveries order by seq")
     assert [row["sequence"] for row in made] == [None, 1, None, 2]
 
 
 async def test_a_backfill_has_numbers_of_its_own_and_a_recovery_repeats(db: Database) -> None:
     await db.write(make_many, 3)
-    await fanned_out(db)
+    await fanned(db)
     webhook_id = await numbered(db)
     await db.write(make, "new")
-    await fanned_out(db)
+    await fanned(db)
     for ends in ((), ("cancelled",)):
         if ends:
             await db.write(parking.pause, webhook_id)
@@ -115,7 +109,7 @@ async def test_a_delivery_that_exists_already_leaves_no_hole(db: Database) -> No
     stored = await db.read(rows, NUMBERS, webhook_id)
     assert claimed.items() <= {row["record_id"]: row["sequence"] for row in stored}.items()
     await db.write(make, "next")
-    await fanned_out(db)
+    await fanned(db)
     assert await numbers(db, webhook_id) == [1, 2, 3, 4, 5]
 
 
@@ -145,7 +139,7 @@ async def test_without_the_lock_numbering_at_once_is_found(
     with pytest.raises(sequences.NumbersTaken):
         await db.write(fan_out, NONE)
     monkeypatch.setattr(sequences, "give", give)
-    await fanned_out(db)
+    await fanned(db)
     assert await numbers(db, webhook_id) == [2]
 
 
@@ -173,4 +167,4 @@ async def _crowd(db: Database, webhook_id: str) -> None:
             await db.write(job)
 
     await asyncio.gather(fanning(), fanning(), others(), others())
-    await fanned_out(db)
+    await fanned(db)

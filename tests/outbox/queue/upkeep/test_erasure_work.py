@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import pytest
 
 from outbox.database.transaction import Database, Tx
 from outbox.observer import Observer
-from outbox.queue.drain.fanout import fan_out
 from outbox.queue.replays import replay
 from outbox.queue.upkeep import erasure, erasure_requests
 from outbox.queue.upkeep.erasure import Erasure
 from outbox.states import End
-from tests.outbox.queue.replays.test_replay import ROOM
-from tests.support.drain import OWNER, add_webhook, drain, inbox, make, ring, rows, run
+from tests.support.drain import OWNER, add_webhook, drain, inbox, make, ring, rows
+from tests.support.lines import URL, fanned
 
 OTHER = "b" * 24
-HOOK = "http://127.0.0.1:9/"
 
 
 @dataclass
@@ -35,11 +33,10 @@ class Order(Observer):
 
 async def _waiting(db: Database, owner: str, records: dict[str, int]) -> str:
     """Make events that wait at a webhook of the owner, so many of each record; return its id."""
-    webhook_id, _ = await add_webhook(db, ring(), HOOK, owner=owner)
+    webhook_id, _ = await add_webhook(db, ring(), URL, owner=owner)
     for record, count in records.items():
         await db.write(_made, owner, record, count)
-    while (await db.write(fan_out, replace(ROOM, slots=0))).more:
-        pass
+    await fanned(db)
     return webhook_id
 
 
@@ -117,24 +114,3 @@ async def test_deliveries_are_passed_in_pages(
     )  # fmt: skip
     assert [row["record_id"] for row in bodies] == ["another"] * 3
     assert await db.read(rows, "select id from erasures") == []
-
-
-@pytest.mark.parametrize("db_url", ["sqlite"], indirect=True)
-async def test_an_error_in_one_request_stops_no_other_of_its_owner(db: Database) -> None:
-    """Together they fail, so each is taken alone."""
-    webhook_id = await _waiting(db, OWNER, {"bad": 1, "good": 1})
-    # A response that is a number has no digest.
-    await db.write(run,
-        "insert into attempts (owner_id, delivery_id, webhook_id, event_id, number, kind,"
-        " outcome, started_at, total_us, url, request_headers, response_body, truncated, node_id)"
-        " select owner_id, id, $1, event_id, 1, 'event', 'success', 0, 0, 'u', '[]', -1.5, false,"
-        " 'n' from deliveries where record_id = 'bad'",
-        webhook_id,
-    )  # fmt: skip
-    await _ask(db, OWNER, "bad", "good")
-    with pytest.raises(TypeError):
-        await Erasure(db).run_once()
-    [left] = await db.read(rows, "select record_ids from erasures")
-    assert "bad" in left["record_ids"]
-    events = await db.read(rows, "select erased_at from events where record_id = 'good'")
-    assert all(row["erased_at"] is not None for row in events)
