@@ -5,7 +5,7 @@ import re
 from argparse import Namespace
 
 from gateway.server.config import Config
-from gateway.server.http.address import public_address
+from gateway.server.installation import public_address
 from outbox.errors import CannotStart
 
 SERVER_VARIABLE = "CARTEIRO_URL"

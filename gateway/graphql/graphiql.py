@@ -9,7 +9,6 @@ from aiohttp import web
 from gateway.graphql.responses import HTML, chosen
 from gateway.graphql.schema import sdl
 from gateway.records.errors import Refusal
-from gateway.server.app_keys import CONFIG
 
 FOLDER = Path(__file__).parent / "static"
 ASSETS = "/graphql/assets/{name}"
@@ -27,12 +26,13 @@ GUARDED = {
     "Referrer-Policy": "no-referrer",
 }
 
+GRAPHIQL = web.AppKey("GRAPHIQL", bool)
+"""Whether the page is switched on."""
+
 
 def wants_page(request: web.Request) -> bool:
     """Return whether a GET asks for the page, and the page is switched on."""
-    return request.app[CONFIG].storefront.graphiql and (
-        chosen(request.headers.get("Accept", ""), html=True) == HTML
-    )
+    return request.app[GRAPHIQL] and chosen(request.headers.get("Accept", ""), html=True) == HTML
 
 
 def graphiql() -> web.Response:
@@ -42,7 +42,7 @@ def graphiql() -> web.Response:
 
 async def asset(request: web.Request) -> web.Response:
     """Return a file of the page by its name."""
-    if not request.app[CONFIG].storefront.graphiql:
+    if not request.app[GRAPHIQL]:
         raise _missing()
     return _file(request.match_info["name"])
 

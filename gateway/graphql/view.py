@@ -5,10 +5,10 @@ from typing import Any
 from aiohttp import web
 
 from gateway.graphql import graphiql
-from gateway.graphql.admission import METHODS, VARY, admit, must_be_allowed
-from gateway.graphql.documents import Documents
 from gateway.graphql.errors import misdirection, render
 from gateway.graphql.execution import OperationRequest, from_body, from_query, run
+from gateway.graphql.parsed_documents import Documents
+from gateway.graphql.request_checks import METHODS, VARY, admit, must_be_allowed
 from gateway.graphql.request_context import RequestContext
 from gateway.graphql.responses import GRAPHQL, HEADERS, chosen, refuse, respond
 from gateway.graphql.store_language import language_of, say_of

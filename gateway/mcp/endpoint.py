@@ -12,7 +12,7 @@ from gateway.mcp.messages import MODERN, ProtocolError
 from gateway.records.errors import Refusal
 from gateway.rest import errors as rest
 from gateway.rest.body import read_body
-from gateway.server.app_keys import CONFIG
+from gateway.server.installation import SITE
 from gateway.server.telemetry.metrics import METRICS
 from gateway.server.web_origins import spelled
 
@@ -51,7 +51,7 @@ def refuse(refusal: Refusal, request: web.Request, status: int | None = None) ->
     status, text = response.status, refusal.message
     if status == 401:
         response.headers["WWW-Authenticate"] = "Bearer"
-        site = request.app[CONFIG].server.public_url.rstrip("/")
+        site = request.app[SITE].public_url
         text += (
             f" Make a key in the console at {site}/console/keys, or with `carteiro key add`, and "
             "send it as Authorization: Bearer."
@@ -76,10 +76,10 @@ def _must_be_allowed(request: web.Request) -> None:
     origin = request.headers.get("Origin")
     if origin is None:
         return
-    name, server = spelled(origin), request.app[CONFIG].server
-    if name in (spelled(server.public_url), *server.cors_origins):
+    name, site = spelled(origin), request.app[SITE]
+    if name in (spelled(site.public_url), *site.page_origins):
         return
-    if not server.public_url and _is_here(name):
+    if not site.public_url and _is_here(name):
         return
     raise Refusal(
         "forbidden",

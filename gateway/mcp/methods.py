@@ -6,7 +6,7 @@ from typing import Any
 
 from aiohttp import web
 
-from gateway.mcp import deliveries, reading_tools, results, writing_tools
+from gateway.mcp import delivery_tools, reading_tools, results, writing_tools
 from gateway.mcp.calls import TooLong, too_long
 from gateway.mcp.messages import (
     EARLIER,
@@ -22,8 +22,8 @@ from gateway.mcp.tool import Call, Tool
 from gateway.mcp.tool_arguments import check, nearest
 from gateway.records import audit
 from gateway.records.errors import Refusal
-from gateway.server.app_keys import CONFIG
 from gateway.server.http.middleware import refusal_of, slow_down
+from gateway.server.installation import SITE
 from gateway.server.program import program_version
 from outbox.errors import DatabaseUnavailable
 
@@ -42,7 +42,7 @@ Method = Callable[[web.Request, Message], Awaitable[dict[str, Any]]]
 @cache
 def tools() -> Mapping[str, Tool]:
     """Return all tools by name."""
-    parts = (reading_tools, writing_tools, deliveries)
+    parts = (reading_tools, writing_tools, delivery_tools)
     return {tool.name: tool for part in parts for tool in part.tools()}
 
 
@@ -130,7 +130,7 @@ def _cached() -> dict[str, Any]:
 
 
 def _server(request: web.Request) -> dict[str, str]:
-    name = request.app[CONFIG].service.name
+    name = request.app[SITE].service
     return {"name": name.lower(), "title": name, "version": program_version()}
 
 

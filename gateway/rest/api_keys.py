@@ -18,7 +18,8 @@ from gateway.rest.body import read_draft, respond
 from gateway.rest.document import shapes
 from gateway.rest.document.describe import id_of
 from gateway.rest.document.operations import operation
-from gateway.server.app_keys import CELLS, CONFIG, CREDENTIALS, DB, IDS
+from gateway.server.app_keys import CELLS, CREDENTIALS, DB, IDS
+from gateway.server.installation import ACCOUNT_RULES
 from outbox.database.transaction import Row
 from outbox.ids import is_id
 
@@ -90,12 +91,15 @@ async def create_key(request: web.Request) -> web.Response:
         message = "expiresAt must be in the future."
         raise refusal([Fault("expiresAt", "out_of_range", message)])
     text = request.app[CELLS].marked(api_keys.make(request.app[IDS]), caller.owner_id)
-    row = await db.write(
-        api_keys.add, owner_id=caller.owner_id, name=draft.values["name"], text=text,
-        scopes=draft.values.get("scopes") or api_keys.SCOPES, expires_at=expires_at,
+    key = api_keys.KeyDraft(
+        name=draft.values["name"],
+        text=text,
+        scopes=draft.values.get("scopes") or api_keys.SCOPES,
+        expires_at=expires_at,
         resources=draft.values.get("resources"),
-        most=request.app[CONFIG].limits.keys_per_owner, actor=caller,
-    )  # fmt: skip
+    )
+    most = request.app[ACCOUNT_RULES].most_keys
+    row = await db.write(api_keys.add, caller.owner_id, key, most=most, actor=caller)
     return respond(NewKey(*_key(row), key=text), 201, draft)
 
 

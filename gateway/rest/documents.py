@@ -19,10 +19,11 @@ from gateway.rest.body import respond
 from gateway.rest.document import shapes
 from gateway.rest.document.describe import id_of
 from gateway.rest.document.operations import Operation, operation
-from gateway.rest.document.parts import title_of
+from gateway.rest.document.schema_parts import title_of
 from gateway.rest.records import verb_with
-from gateway.server.app_keys import CELLS, CONFIG, DB, IDS
-from gateway.server.http.proxies import CLIENT
+from gateway.server.app_keys import CELLS, DB, IDS
+from gateway.server.http.client_address import CLIENT
+from gateway.server.installation import SITE
 from outbox.database.transaction import Tx
 
 SENDING = Form(
@@ -73,10 +74,9 @@ def send(resource: Resource) -> Operation:
         return await sending.mail(tx, actor, resource, record_id, address)
 
     def ready(request: web.Request, draft: Draft) -> None:
-        config = request.app[CONFIG]
         if marks and draft.values.get("email") is None:
             return
-        if not (config.mail.host and config.server.public_url):
+        if not request.app[SITE].sends_links:
             draft.unreadable = draft.unreadable or Refusal("conflict", sending.NO_MAIL)
 
     summary = "Send a quote" if marks else "Send an invoice by mail"
@@ -94,8 +94,8 @@ def link(resource: Resource) -> Operation:
             sending.link, caller, resource, request.match_info["id"], token
         )
         client = request[CLIENT]
-        site = app[CONFIG].server.public_url or f"{client.scheme}://{client.host}"
-        where = f"{site.rstrip('/')}{document_links.PATH}?token={token}"
+        site = app[SITE].url_at(client.scheme, client.host)
+        where = f"{site}{document_links.PATH}?token={token}"
         return respond(Link(where, dates.show(linked.ends)), 201)
 
     return operation(

@@ -20,9 +20,8 @@ from gateway.rest.document.describe import page_size
 from gateway.rest.document.operations import Parameter, operation
 from gateway.rest.params import LARGEST, refused, window
 from gateway.rest.scans import scan
-from gateway.server.app_keys import CONFIG
-from gateway.server.http.address import public_address
-from outbox.events.feed import Entry
+from gateway.server.installation import SITE, WEBHOOK_RULES
+from outbox.events.event_feed import Entry
 from outbox.ids import is_id
 
 BY_NUMBER = ("webhook", "sequence", "from", "to")
@@ -116,7 +115,7 @@ EXAMPLE = Events(
 async def list_events(request: web.Request) -> web.Response:
     """GET /api/events: list the events after a given one."""
     caller = await authenticate(request)
-    query, days = request.query, request.app[CONFIG].retention.events_days
+    query, days = request.query, request.app[WEBHOOK_RULES].events_days
     if any(name in query for name in BY_NUMBER):
         return await _numbered(request, caller)
     after, (_, limit) = paging.place_of(query)[0].lower(), window(query)
@@ -124,7 +123,7 @@ async def list_events(request: web.Request) -> web.Response:
     if query.get("types"):
         # A search for some event types is slower than reading the next events.
         page = await scan(
-            request, caller, "searched", feed.page, caller, after=after, names=names or None,
+            request, caller, "searched", feed.page, after=after, names=names or None,
             limit=limit, days=days,
         )  # fmt: skip
     else:
@@ -154,10 +153,9 @@ async def _numbered(request: web.Request, caller: Actor) -> web.Response:
             raise refused("sequence", "Send either sequence or from and to.")
         first = upto = _number(query, "sequence", 1)
     _, limit = window(query)
-    config = request.app[CONFIG]
     page = await lists.read(
         request, feed.numbered, caller, webhook_id, first=first, upto=upto, limit=limit,
-        site=public_address(config, config.server.port),
+        site=request.app[SITE].address,
     )  # fmt: skip
     headers = {"Content-Type": "application/json"}
     if page.onward is not None:
@@ -188,8 +186,12 @@ def _number(query: Mapping[str, str], name: str, default: int) -> int:
 
 def _shown(entry: Entry) -> Event:
     return Event(
-        entry.id, entry.name, entry.record_id, entry.record_version, dates.show(entry.occurred_at),
-        None if entry.body is None else entry.body.decode(),
-        UNSET if entry.request_id is None else entry.request_id,
-        UNSET if entry.erased_at is None else dates.show(entry.erased_at),
-    )  # fmt: skip
+        id=entry.id,
+        event=entry.name,
+        record_id=entry.record_id,
+        record_version=entry.record_version,
+        occurred_at=dates.show(entry.occurred_at),
+        body=None if entry.body is None else entry.body.decode(),
+        request_id=UNSET if entry.request_id is None else entry.request_id,
+        erased_at=UNSET if entry.erased_at is None else dates.show(entry.erased_at),
+    )

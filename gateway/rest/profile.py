@@ -20,9 +20,10 @@ from gateway.rest.auth import authenticate
 from gateway.rest.body import draft_of, read_body, respond
 from gateway.rest.document import shapes
 from gateway.rest.document.operations import operation
-from gateway.server.app_keys import CONFIG, CREDENTIALS, DB, PASSWORDS
-from gateway.server.http.proxies import CLIENT
+from gateway.server.app_keys import CREDENTIALS, DB, PASSWORDS
+from gateway.server.http.client_address import CLIENT
 from gateway.server.http.rate_limits import LIMITS
+from gateway.server.installation import ACCOUNT_RULES
 from outbox.database.transaction import Row
 
 CLOSED = "Sign-up is closed on this server; ask its administrator for an account."
@@ -51,7 +52,7 @@ class User(Struct, frozen=True, rename="camel"):
 )  # fmt: skip
 async def sign_up(request: web.Request) -> web.Response:
     """POST /api/auth/signup: create an account; it signs in at POST /api/auth/token."""
-    if request.app[CONFIG].auth.signup != "open":
+    if not request.app[ACCOUNT_RULES].open_sign_up:
         raise Refusal("forbidden", CLOSED)
     address = request[CLIENT].address
     share = share_of(address)

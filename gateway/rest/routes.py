@@ -48,7 +48,7 @@ from gateway.rest.document import page as document
 from gateway.rest.document.operations import Handler, Operation, path_of
 from gateway.rest.queries import checked
 from gateway.rest.records import page, verb, verb_with
-from gateway.server.app_keys import CONFIG
+from gateway.server.installation import SITE
 
 Route = tuple[str, str, Operation]
 
@@ -193,7 +193,7 @@ CONSOLE = "/console/webhooks"
 
 def _managed(request: web.Request, allowed: str) -> Refusal:
     """Return the refusal that names the console page for webhooks."""
-    address = request.app[CONFIG].server.public_url.rstrip("/") + CONSOLE
+    address = request.app[SITE].public_url + CONSOLE
     return Refusal(
         "method_not_allowed",
         f"Create, change and delete webhooks in the console at {address}; "

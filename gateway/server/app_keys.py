@@ -1,7 +1,6 @@
-"""Typed keys of the configuration and of the parts from below, for application and requests.
+"""Typed keys of the parts from below, for application and requests.
 
-A part of the server has its key beside its class, except the configuration: commands read it
-without aiohttp.
+A part of the server has its key beside its class.
 """
 
 from aiohttp import web
@@ -10,17 +9,15 @@ from gateway.domain.accounts.credentials import Credentials
 from gateway.domain.accounts.passwords import Passwords
 from gateway.domain.accounts.sign_in import SignIn
 from gateway.domain.cells.cells import Cells
-from gateway.domain.storefront.stores.directory import Directory
+from gateway.domain.storefront.stores.store_directory import Directory
 from gateway.records.access import Actor
-from gateway.server.config import Config
 from outbox.clock import Clock
 from outbox.database.transaction import Database
 from outbox.ids import Ids
-from outbox.sending.guard import Guard
+from outbox.sending.egress_guard import Guard
 from outbox.webhooks.secrets import KeyRing
-from outbox.worker.doctor import Doctor
+from outbox.worker.examination import Doctor
 
-CONFIG = web.AppKey("CONFIG", Config)
 CELLS = web.AppKey("CELLS", Cells)
 CLOCK = web.AppKey("CLOCK", Clock)
 IDS = web.AppKey("IDS", Ids)

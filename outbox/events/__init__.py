@@ -9,7 +9,7 @@ from typing import Any
 
 from outbox.database.transaction import Insert, Tx
 from outbox.durations import SECOND
-from outbox.events.body import encode
+from outbox.events.event_body import encode
 from outbox.events.record_fields import RecordField, text_of
 
 

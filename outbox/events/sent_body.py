@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from outbox.events import cloud_events
-from outbox.events.body import thin
+from outbox.events.event_body import thin
 from outbox.sending.request import RECORD_URL, Header
 
 

@@ -75,6 +75,8 @@ ALIKE = re.compile(
     r"|tasks/due/(?:day|upcoming)|webhooks/(?:new|\{id\}/deliveries)|contacts/new|privacy$)"
 )
 """Routes whose page is like that of another resource, verb or state."""
+NO_DOCUMENT = "/documents?token=none"
+"""The page of a link that leads nowhere, which answers 404."""
 PUBLIC = (
     "/console/sign-in", "/console/first-account", "/console/forgotten-password",
     "/console/reset-password?token=reset", "/console/reset-password",
@@ -268,7 +270,7 @@ async def add_documents(house: House) -> None:
         (house.states if place < 2 else house.more).append(f"/documents{page}")
     house.more += [
         f"/console/quotes/{quote}", f"/console/invoices/{invoice}", f"/console/invoices/{late}",
-        "/documents?token=none",
+        NO_DOCUMENT,
     ]  # fmt: skip
 
 

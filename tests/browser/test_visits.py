@@ -16,7 +16,7 @@ from gateway import texts
 from gateway.domain.catalogue import RESOURCES
 from tests.browser.conftest import Window, gateway, sign_in, window
 from tests.browser.faults import expect_bars, faults
-from tests.browser.stage import EMAIL, HOUSE, PUBLIC, TWO_FACTOR, House, furnish
+from tests.browser.stage import EMAIL, HOUSE, NO_DOCUMENT, PUBLIC, TWO_FACTOR, House, furnish
 from tests.support.console import guest
 from tests.support.databases import SqliteFiles
 from tests.support.drain import inbox
@@ -103,7 +103,8 @@ async def test_every_page_bars_nobody_and_fits(
         async def visit(path: str, within: str = "html") -> None:
             answer = await view.page.goto(view.url + path)
             assert answer
-            await look_at(path, within, [] if answer.status == 200 else [str(answer.status)])
+            right = 404 if path == NO_DOCUMENT else 200
+            await look_at(path, within, [] if answer.status == right else [str(answer.status)])
 
         async def look_at(path: str, within: str, before: list[str]) -> None:
             await view.page.evaluate(OPEN)

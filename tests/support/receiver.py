@@ -92,6 +92,11 @@ async def receiver(
     try:
         yield behaved
     finally:
+        await site.stop()
+        # A connection that was just accepted is made two turns of the loop later: the runner closes
+        # those alone that it knows.
+        for _ in range(3):
+            await asyncio.sleep(0)
         await runner.cleanup()
 
 

@@ -13,7 +13,8 @@ from gateway.domain.accounts import agents, api_keys
 from gateway.domain.accounts.agents import Allowed
 from gateway.records.errors import Fault, Refusal
 from gateway.records.values.patterns import NOT_TEXT
-from gateway.server.app_keys import CELLS, CONFIG, CREDENTIALS, DB, IDS
+from gateway.server.app_keys import CELLS, CREDENTIALS, DB, IDS
+from gateway.server.installation import ACCOUNT_RULES
 from outbox.database.transaction import Row, Tx
 from outbox.durations import DAY
 
@@ -41,13 +42,11 @@ async def create(request: web.Request, visitor: SignedIn, form: Form) -> web.Str
         return await _page(request, visitor, typed=typed, faults=faults, status=400)
     database = request.app[DB]
     text = request.app[CELLS].marked(api_keys.make(request.app[IDS]), visitor.actor.owner_id)
+    expires_at = database.clock.wall() + int(days) * DAY if days else None
+    key = api_keys.KeyDraft(name, text, scopes, expires_at, resources or None)
+    actor, most = visitor.actor, request.app[ACCOUNT_RULES].most_keys
     try:
-        await database.write(
-            api_keys.add, owner_id=visitor.actor.owner_id, name=name, text=text, scopes=scopes,
-            expires_at=database.clock.wall() + int(days) * DAY if days else None,
-            resources=resources or None,
-            most=request.app[CONFIG].limits.keys_per_owner, actor=visitor.actor,
-        )  # fmt: skip
+        await database.write(api_keys.add, actor.owner_id, key, most=most, actor=actor)
     except Refusal as full:
         faults = [Fault("name", full.code, full.message)]
         return await _page(

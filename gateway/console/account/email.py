@@ -18,6 +18,7 @@ from gateway.records.values.emails import fold_email
 from gateway.records.values.format import Wrong
 from gateway.server.app_keys import DB
 from gateway.server.http.rate_limits import LIMITS
+from gateway.server.installation import SITE
 
 ACCOUNT = "/console/account"
 
@@ -31,7 +32,7 @@ async def change(request: web.Request, visitor: SignedIn, form: Form) -> web.Str
     """Send a link to the new address, and a notice to the one of the account."""
     session = visitor.session
     assert session is not None, "no form without a session leads here"
-    if not proofs.sends_mail(request):
+    if not request.app[SITE].sends_links:
         return _page(request, visitor)
     email, texts = form.text("email").strip(), request[READER].texts
     try:
@@ -77,7 +78,7 @@ def _page(
     faults: Mapping[str, str] | None = None, status: int = 400,
 ) -> web.Response:  # fmt: skip
     context = {
-        "email": email, "faults": faults or {}, "sends": proofs.sends_mail(request),
+        "email": email, "faults": faults or {}, "sends": request.app[SITE].sends_links,
         "longest": LONGEST_EMAIL,
     }  # fmt: skip
     status = status if faults else 200

@@ -7,7 +7,8 @@ from gateway.console.layout import guard, kept_forms, pages
 from gateway.console.layout.guard import SignedIn
 from gateway.console.layout.kept_forms import Kept
 from gateway.domain.accounts import sessions
-from gateway.server.app_keys import CONFIG, DB
+from gateway.server.app_keys import DB
+from gateway.server.installation import ACCOUNT_RULES, SITE
 
 HOME = "/console"
 
@@ -20,7 +21,7 @@ async def welcome(
 
     The account gets a mail about a browser that is new to it, unless it was `created` there.
     """
-    told = bool(request.app[CONFIG].mail.host) and not created
+    told = request.app[SITE].sends_mail and not created
     new = told and not devices.is_known(request, user_id)
     token = await guard.sign_in(
         request, visitor, user_id, proofs.facts_of(request) if new else None
@@ -32,7 +33,7 @@ async def welcome(
         session = await request.app[DB].read(sessions.find, token)
         await kept_forms.later(request, SignedIn(token, False, session), kept)
         response = pages.to(kept.page, "form_back")
-    guard.give_cookie(request, response, token, request.app[CONFIG].console.session_hours * 3600)
+    guard.give_cookie(request, response, token, request.app[ACCOUNT_RULES].session_seconds)
     devices.remember(request, response, user_id)
     return response
 

@@ -12,7 +12,7 @@ from gateway.domain.accounts import two_factor
 from gateway.domain.accounts.two_factor import Checked
 from gateway.domain.queued_mail import Facts
 from gateway.records.errors import Refusal
-from gateway.server.app_keys import CONFIG, DB, KEYRING, SIGN_IN
+from gateway.server.app_keys import DB, KEYRING, SIGN_IN
 from gateway.server.http.rate_limits import LIMITS
 
 CODE, RECOVERY = "secret_code", "secret_recovery"
@@ -36,15 +36,6 @@ class Failure(NamedTuple):
         if self.wait:
             response.headers["Retry-After"] = self.wait
         return response
-
-
-def sends_mail(request: web.Request) -> bool:
-    """Return whether links can be sent: they need a mail server, and the address of the console.
-
-    A link never has the address that a request names, which its sender chooses.
-    """
-    config = request.app[CONFIG]
-    return bool(config.mail.host and config.server.public_url)
 
 
 def facts_of(request: web.Request) -> Facts:

@@ -16,7 +16,8 @@ from gateway.console.layout.reader import READER
 from gateway.domain.accounts import codes, two_factor
 from gateway.domain.accounts.two_factor import TwoFactorState
 from gateway.records.errors import Refusal
-from gateway.server.app_keys import CONFIG, CREDENTIALS, DB, IDS, KEYRING
+from gateway.server.app_keys import CREDENTIALS, DB, IDS, KEYRING
+from gateway.server.installation import ACCOUNT_RULES, SITE
 
 PATH = pages.ENROL
 PATHS = {"start": PATH, "confirm": PATH, "renew": f"{PATH}/codes", "end": f"{PATH}/end"}
@@ -51,8 +52,8 @@ async def confirm(request: web.Request, visitor: SignedIn, form: Form) -> web.St
     if failure is None:
         recovery = codes.new_recovery_codes(request.app[IDS])
         if await request.app[DB].write(
-            two_factor.confirm, request.app[KEYRING], visitor.actor, form.text(CODE), recovery,
-            session.id, proofs.facts_of(request),
+            two_factor.confirm, request.app[KEYRING], visitor.actor, form.text(CODE),
+            recovery=recovery, session_id=session.id, facts=proofs.facts_of(request),
         ):  # fmt: skip
             request.app[CREDENTIALS].forget()
             await reveal.later(request, visitor, PATH, " ".join(recovery))
@@ -74,7 +75,7 @@ async def renew(request: web.Request, visitor: SignedIn, form: Form) -> web.Stre
 
 async def end(request: web.Request, visitor: SignedIn, form: Form) -> web.StreamResponse:
     """Turn it off, for the password and a code."""
-    if request.app[CONFIG].auth.require_two_factor:
+    if request.app[ACCOUNT_RULES].require_two_factor:
         raise Refusal("forbidden", "error.two_factor_required")
     failure = await _both(request, visitor, form)
     if failure is not None:
@@ -102,7 +103,7 @@ async def _page(
     )
     context: dict[str, Any] = {
         "standing": standing, "shown": shown or [], "fields": proofs.FIELDS, "failed": which,
-        "path_of": PATHS, "picture": "", "required": request.app[CONFIG].auth.require_two_factor,
+        "path_of": PATHS, "picture": "", "required": request.app[ACCOUNT_RULES].require_two_factor,
         "faults": {failure.field: failure.text} if failure else {},
         **_drawn(request, visitor, standing),
     }  # fmt: skip
@@ -115,7 +116,7 @@ def _drawn(request: web.Request, visitor: SignedIn, standing: TwoFactorState) ->
     """Return the picture and the text of a secret that is to be confirmed."""
     if standing.secret is None or visitor.session is None:
         return {}
-    issuer = request.app[CONFIG].service.name
+    issuer = request.app[SITE].service
     address = codes.address_of(standing.secret, visitor.session.user_email, issuer)
     drawn = segno.make(address, error="m", micro=False).svg_inline(
         scale=4, border=4, dark="#000", light="#fff", title=request[READER].texts("two_factor.qr"),

@@ -2,7 +2,6 @@
 
 from aiohttp import web
 
-from gateway.console.account import proofs
 from gateway.console.layout import error_pages, guard, pages, reveal, templates, wording
 from gateway.console.layout.forms import Form
 from gateway.console.layout.guard import SignedIn
@@ -16,6 +15,7 @@ from gateway.records.resource import Resource
 from gateway.records.values import formats
 from gateway.records.values.format import Wrong
 from gateway.server.app_keys import CELLS, DB
+from gateway.server.installation import SITE
 from outbox.database.transaction import Tx
 
 TOLD = ("invalid_transition", "conflict", "rate_limited")
@@ -45,7 +45,7 @@ async def send(
             await reveal.later(request, visitor, f"link {record_id}", where)
             return pages.to(f"{here}/send")
         if by == "mail":
-            if not proofs.sends_mail(request):
+            if not request.app[SITE].sends_links:
                 said = request[READER].texts("send.no_mail")
                 return await _page(resource, request, visitor, email, said=said, status=409)
             formats.email().check(email)
@@ -94,7 +94,7 @@ async def _page(
         "here": f"/console/{resource.plural}/{document.id}",
         "email": found or "" if email is None else email, "said": said,
         "faults": {"email": fault} if fault else {}, "links": links,
-        "sends": proofs.sends_mail(request),
+        "sends": request.app[SITE].sends_links,
         "can_send": document["status"] in sending.SENT[resource.noun],
         "can_mark": resource is QUOTES and document["status"] == "draft",
         "link": await reveal.now(request, visitor, f"link {document.id}"),

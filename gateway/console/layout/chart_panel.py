@@ -15,7 +15,8 @@ from gateway.console.layout import charts
 from gateway.console.layout.charts import Chart
 from gateway.console.layout.reader import Reader
 from gateway.domain.webhooks.overviews import Steps
-from gateway.server.app_keys import CONFIG, DB
+from gateway.server.app_keys import DB
+from gateway.server.installation import WEBHOOK_RULES
 from outbox.durations import DAY, SECOND
 from outbox.queue.log.chart_figures import Figures, total
 from outbox.queue.state.attempt_counts import LEVELS
@@ -119,14 +120,19 @@ class Window:
         drawings = (charts.attempts(steps), charts.rate(steps), charts.durations(steps))
         partial = oldest is not None and oldest < since and since > start
         return Board(
-            self.range, offered(self.days), total(steps), drawings,
-            self.range.marks(self.now, zone, locale), rows[::-1], since if partial else None,
-        )  # fmt: skip
+            range=self.range,
+            ranges=offered(self.days),
+            total=total(steps),
+            charts=drawings,
+            marks=self.range.marks(self.now, zone, locale),
+            rows=rows[::-1],
+            since=since if partial else None,
+        )
 
 
 def window(request: web.Request) -> Window:
     """Return the range of the query parameter `range`."""
-    days = request.app[CONFIG].retention.deliveries_days
+    days = request.app[WEBHOOK_RULES].deliveries_days
     return Window(chosen(request.query.get("range", ""), days), request.app[DB].clock.wall(), days)
 
 

@@ -9,7 +9,8 @@ from gateway.console.layout.templates import render
 from gateway.console.layout.troubles import Troubles
 from gateway.domain.cells.credential_suffix import NOBODY, marked
 from gateway.records.errors import Refusal
-from gateway.server.app_keys import CONFIG, REQUEST_ID
+from gateway.server.app_keys import REQUEST_ID
+from gateway.server.installation import SITE
 from gateway.server.telemetry.metrics import METRICS
 
 FORGED = ("error.csrf_help", "error.origin_help")
@@ -80,7 +81,7 @@ def _there(request: web.Request, refusal: Refusal) -> str:
     With a public address all cells have one console, and a proxy routes by the cookie.
     """
     url = refusal.facts.get("url")
-    return "" if url is None else f"{request.app[CONFIG].server.public_url or url}/console"
+    return "" if url is None else f"{request.app[SITE].public_url or url}/console"
 
 
 def refused(request: web.Request, visitor: SignedIn | None, refusal: Refusal) -> web.Response:
@@ -108,7 +109,7 @@ def refused(request: web.Request, visitor: SignedIn | None, refusal: Refusal) ->
     if refusal.code == "misdirected":
         # The one before would lead to this page again; a proxy routes this one to that cell.
         token = guard.new_token(request)
-        if request.app[CONFIG].server.public_url:
+        if request.app[SITE].public_url:
             token = marked(token, refusal.facts["cell"], NOBODY)
         guard.give_cookie(request, response, token, None)
     return response

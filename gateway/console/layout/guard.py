@@ -20,11 +20,12 @@ from gateway.domain.accounts.sessions import Session
 from gateway.domain.queued_mail import Facts
 from gateway.records.access import Actor
 from gateway.records.errors import Refusal
-from gateway.server.app_keys import CELLS, CONFIG, DB, IDS
-from gateway.server.http.proxies import CLIENT, Client
+from gateway.server.app_keys import CELLS, DB, IDS
+from gateway.server.http.client_address import CLIENT, Client
+from gateway.server.installation import ACCOUNT_RULES, SITE
 from gateway.server.web_origins import spelled
 from outbox.database.transaction import Commits, Tx, belongs_to, commits
-from outbox.durations import HOUR
+from outbox.durations import SECOND
 from outbox.webhooks import Troubled, troubled
 
 SAFE = frozenset({"GET", "HEAD"})
@@ -79,12 +80,12 @@ def client_of(request: web.Request) -> Client:
 def origin_of(request: web.Request) -> str:
     """Return the scheme and host of this console as the browser sees them."""
     client = client_of(request)
-    return spelled(request.app[CONFIG].server.public_url or f"{client.scheme}://{client.host}")
+    return spelled(request.app[SITE].url_at(client.scheme, client.host))
 
 
 def on_our_host(request: web.Request) -> bool:
     """Return whether the request names the host of public_url, if that is set."""
-    public = request.app[CONFIG].server.public_url
+    public = request.app[SITE].public_url
     # The default port depends on the public scheme, not on the scheme between proxy and server.
     scheme = public.partition("://")[0]
     return not public or spelled(f"{scheme}://{client_of(request).host}") == spelled(public)
@@ -150,7 +151,7 @@ async def sign_in(
     `notice` are the facts of the mail about it, None without one.
     """
     token = request.app[CELLS].marked(new_token(request), user_id)
-    lifetime = request.app[CONFIG].console.session_hours * HOUR
+    lifetime = request.app[ACCOUNT_RULES].session_seconds * SECOND
     agent = request.headers.get("User-Agent", "").encode("utf-8", "replace").decode()
     database = request.app[DB]
     await database.write(

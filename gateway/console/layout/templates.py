@@ -16,7 +16,8 @@ from gateway.console.layout.menu import menu
 from gateway.console.layout.reader import READER
 from gateway.console.layout.troubles import Troubles
 from gateway.domain.images import uploads
-from gateway.server.app_keys import CONFIG, DB
+from gateway.server.app_keys import DB
+from gateway.server.installation import SITE
 from gateway.texts import Texts
 from outbox.sending.explained import Step
 
@@ -119,7 +120,7 @@ def render(
         "visitor": visitor,
         "csrf": visitor.csrf if visitor else "",
         "session": visitor.session if visitor else None,
-        "service": request.app[CONFIG].service.name,
+        "service": request.app[SITE].service,
         "path": request.path,
         "done": _done(request, reader.texts),
         "when": lambda micros: reader.when(micros, now),

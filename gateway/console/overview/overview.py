@@ -17,7 +17,8 @@ from gateway.domain.reports import today
 from gateway.domain.webhooks import overviews
 from gateway.domain.webhooks.overviews import CAP
 from gateway.records.errors import Refusal
-from gateway.server.app_keys import CONFIG, DB
+from gateway.server.app_keys import DB
+from gateway.server.installation import WEBHOOK_RULES
 from outbox.ids import is_id
 from outbox.queue.log.chart_figures import Figures, Pending
 from outbox.webhooks import Webhook
@@ -92,7 +93,7 @@ async def compare(request: web.Request, visitor: SignedIn) -> web.StreamResponse
     db, webhook_id = request.app[DB], request.query.get("webhook", "")
     if webhook_id and not is_id(webhook_id):
         raise Refusal("not_found", "error.not_found_help")
-    days = request.app[CONFIG].retention.deliveries_days
+    days = request.app[WEBHOOK_RULES].deliveries_days
     now = db.clock.wall()
     windows = [Window(one, now, days) for one in offered(days) if one.name in BESIDE]
     comparison = await db.read(

@@ -9,14 +9,14 @@ from gateway.domain.storefront.stores import host_proofs, stores
 from gateway.records import actions
 from gateway.records.access import Actor
 from gateway.records.record import Record
-from gateway.server.app_keys import CONFIG, DB
+from gateway.server.app_keys import DB, DIRECTORY
 from outbox.database.transaction import Tx
 
 
 async def show(request: web.Request, visitor: SignedIn) -> web.StreamResponse:
     """Show the hostname and the aliases of a store."""
     store, proofs = await request.app[DB].read(_of_store, visitor.actor, pages.id_of(request))
-    verifies = request.app[CONFIG].storefront.verify_hostnames
+    verifies = request.app[DIRECTORY].proven
     unproven = any(one.proven_at is None for one in proofs)
     context = {"store": store, "proofs": proofs, "verifies": verifies, "unproven": unproven}
     return templates.render(request, visitor, "store_hostnames.html", context)

@@ -16,9 +16,10 @@ from gateway.domain.webhooks import connecting
 from gateway.domain.webhooks.connect_links import Unusable, proof_of
 from gateway.domain.webhooks.connecting import ADVICE, Failed
 from gateway.records.errors import Refusal, of_database
-from gateway.server.app_keys import CONFIG, DB, GUARD, IDS, KEYRING
+from gateway.server.app_keys import DB, GUARD, IDS, KEYRING
 from gateway.server.http import bodies
 from gateway.server.http.rate_limits import LIMITS
+from gateway.server.installation import WEBHOOK_RULES
 from outbox.database.transaction import commits
 from outbox.errors import DatabaseUnavailable
 from outbox.sending.request import SECRET_BYTES, new_secret
@@ -51,7 +52,7 @@ async def _exchanged(request: web.Request, share: str) -> web.Response:
     secret = new_secret(app[IDS].token(SECRET_BYTES))
     done = await app[DB].write(
         connecting.exchange, proof, secret=secret, rules=app[GUARD].rules, ring=app[KEYRING],
-        most=app[CONFIG].limits.webhooks_per_owner,
+        most=app[WEBHOOK_RULES].most,
     )  # fmt: skip
     if isinstance(done, Failed):
         return _error("invalid_grant", done.reason)

@@ -14,8 +14,9 @@ from gateway.console.layout.reader import READER
 from gateway.domain.webhooks import file_plan, file_text
 from gateway.domain.webhooks.file_plan import Created, Plan, Tools, Wanted
 from gateway.records.errors import Fault, Refusal
-from gateway.server.app_keys import CONFIG, DB, GUARD, IDS, KEYRING
+from gateway.server.app_keys import DB, GUARD, IDS, KEYRING
 from gateway.server.http.multipart import Upload
+from gateway.server.installation import WEBHOOK_RULES
 from outbox.sending.request import SECRET_BYTES, new_secret
 
 LIST = "/console/webhooks"
@@ -92,7 +93,7 @@ async def made(request: web.Request, visitor: SignedIn) -> web.StreamResponse:
 
 def _tools(request: web.Request) -> Tools:
     app = request.app
-    return Tools(app[GUARD].rules, app[KEYRING], app[CONFIG].limits.webhooks_per_owner)
+    return Tools(app[GUARD].rules, app[KEYRING], app[WEBHOOK_RULES].most)
 
 
 async def _plan(

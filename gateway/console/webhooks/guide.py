@@ -13,11 +13,11 @@ from aiohttp import web
 from gateway.console.layout import pages, templates
 from gateway.console.layout.forms import Form
 from gateway.console.layout.guard import SignedIn
-from gateway.console.webhooks import pasted_request, verification
+from gateway.console.webhooks import pasted_request, signature_check
 from gateway.domain.webhooks import signing
 from gateway.server.app_keys import DB, KEYRING
 from outbox.durations import SECOND
-from outbox.events.body import message
+from outbox.events.event_body import message
 from outbox.sending.request import sign_standard
 from outbox.webhooks import Webhook
 
@@ -97,7 +97,7 @@ async def check(request: web.Request, visitor: SignedIn, form: Form) -> web.Stre
     try:
         pasted = pasted_request.read(text)
         now = request.app[DB].clock.wall() / SECOND
-        context["found"] = verification.check(pasted, secrets, now)
+        context["found"] = signature_check.check(pasted, secrets, now)
     except pasted_request.Unreadable as why:
         context["fault"] = str(why)
     return _page(request, visitor, webhook, secrets, context)

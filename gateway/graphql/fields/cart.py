@@ -9,8 +9,8 @@ from gateway.domain.storefront.carts.contents import Contents, Item, Warn, curre
 from gateway.domain.storefront.stores import shipping
 from gateway.domain.storefront.stores.shipping import Option
 from gateway.domain.storefront.visitors.shopper import Shopper
-from gateway.graphql import ids
-from gateway.graphql.ids import global_id
+from gateway.graphql import node_ids
+from gateway.graphql.node_ids import global_id
 from gateway.graphql.request_context import Args, FieldResolver, RequestContext, Resolver
 from gateway.graphql.store_language import say_of
 from gateway.records.errors import Fault, Refusal
@@ -31,7 +31,7 @@ async def shopping_cart(visit: RequestContext, args: Args) -> dict[str, Any]:
 
 
 async def add(visit: RequestContext, sent: Args) -> dict[str, Any]:
-    product_id = ids.record_id(sent["productId"], "Product", "productId")
+    product_id = node_ids.record_id(sent["productId"], "Product", "productId")
     quantity = sent["quantity"]
     if quantity is None:
         quantity = 1
@@ -82,7 +82,7 @@ async def shipping_quote(visit: RequestContext, args: Args) -> Sequence[dict[str
     cep, quantity = shipping.cep_of(args["cep"]), args.get("quantity")
     product_id = None
     if args.get("productId") is not None:
-        product_id = ids.record_id(args["productId"], "Product", "productId")
+        product_id = node_ids.record_id(args["productId"], "Product", "productId")
     offered = await visit.read(
         changes.quote, visitor, cep, product_id, 1 if quantity is None else quantity
     )
@@ -124,7 +124,7 @@ def _keep(visit: RequestContext, visitor: Shopper) -> None:
 
 def _named(text: str) -> dict[str, str]:
     """Return the id of a line, or of a product, from its global id. Raises validation_error."""
-    kind, record_id = ids.parse(text) or ("", "")
+    kind, record_id = node_ids.parse(text) or ("", "")
     names = {"ShoppingCartProduct": "line_id", "Product": "product_id"}
     if kind not in names:
         message = "Send the id of a line, or the global id of its product."

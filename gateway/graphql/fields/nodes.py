@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from gateway.graphql.ids import parse
+from gateway.graphql.node_ids import parse
 from gateway.graphql.request_context import Args, RequestContext, Resolver
 from gateway.records.draft import refusal
 from gateway.records.errors import Fault

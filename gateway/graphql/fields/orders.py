@@ -11,7 +11,7 @@ from gateway.domain.storefront.orders import own_orders
 from gateway.domain.storefront.payments import card_pages, payment_secrets
 from gateway.graphql import connections
 from gateway.graphql.fields.cart import percent, shown_cart, visitor_of, warning
-from gateway.graphql.ids import global_id
+from gateway.graphql.node_ids import global_id
 from gateway.graphql.request_context import Args, FieldResolver, RequestContext, Resolver
 from gateway.records.record import Record
 from gateway.records.values import dates

@@ -14,7 +14,7 @@ from gateway.domain.storefront.catalogue.selection import Selection
 from gateway.domain.storefront.catalogue.word_search import MOST
 from gateway.graphql import connections
 from gateway.graphql.fields.nodes import Public
-from gateway.graphql.ids import global_id, parse, record_id
+from gateway.graphql.node_ids import global_id, parse, record_id
 from gateway.graphql.request_context import Args, FieldResolver, RequestContext, Resolver
 from gateway.records.errors import Fault, Refusal
 from gateway.records.record import Record

@@ -6,7 +6,7 @@ from msgspec import json
 
 from gateway.domain.storefront.stores import stores
 from gateway.graphql.fields.nodes import Public
-from gateway.graphql.ids import global_id
+from gateway.graphql.node_ids import global_id
 from gateway.graphql.request_context import Args, FieldResolver, RequestContext, Resolver
 from gateway.records.record import Record
 

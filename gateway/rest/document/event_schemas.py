@@ -15,10 +15,9 @@ from aiohttp import web
 from gateway.domain.catalogue import EVENTS
 from gateway.records.errors import Refusal
 from gateway.records.values.schemas import ID, Schema
-from gateway.rest.document.deliveries import body_of, cause_of
 from gateway.rest.document.operations import Parameter, Shape, operation
-from gateway.server.app_keys import CONFIG
-from gateway.server.http.address import public_address
+from gateway.rest.document.webhook_entries import body_of, cause_of
+from gateway.server.installation import SITE
 from outbox.events.cloud_events import TYPE_PREFIX, schema_of
 from outbox.webhooks.operational import NAMES
 
@@ -136,8 +135,7 @@ def rendered(event: str, site: str) -> tuple[bytes, str]:
 
 
 def _answer(request: web.Request, event: str, content_type: str) -> web.Response:
-    config = request.app[CONFIG]
-    body, tag = rendered(event, public_address(config, config.server.port))
+    body, tag = rendered(event, request.app[SITE].address)
     headers = {
         "ETag": f'"{tag}"', "Cache-Control": f"public, max-age={CACHED_SECONDS}",
         # Validators in browsers read it; it is public.

@@ -11,7 +11,7 @@ from gateway.domain.images.storage import Folder, Storage, StorageUnavailable
 from gateway.records.errors import Refusal
 from gateway.server import startup
 from gateway.server.config import Config
-from gateway.server.http.address import public_address
+from gateway.server.installation import public_address
 from gateway.server.telemetry.logs import logger
 from outbox.database.transaction import Database
 

@@ -15,7 +15,7 @@ from structlog.testing import capture_logs
 
 from gateway.cli.welcome import welcome
 from gateway.server.config import load
-from gateway.server.http.address import public_address
+from gateway.server.installation import public_address
 from tests.support.process import Serving, environment, free_port
 from tests.support.waiting import wait_until
 

@@ -12,7 +12,7 @@ from aiohttp import web
 from gateway.server.config import Limits
 from gateway.server.http.admission import Budget
 from gateway.server.http.answers import ANSWERS
-from gateway.server.http.connections import FRAME, Runner
+from gateway.server.http.client_connections import FRAME, Runner
 
 OURS = {"Server": "s"}
 
