@@ -14,10 +14,8 @@ from tests.architecture.tree import ROOT
 LEFT = {
     # SQLite and PostgreSQL themselves fail there: no part stands between the driver and its COMMIT.
     "tests/outbox/database/sqlite/test_locks.py: _each_alone",
-    "tests/system/broken_serve.py: _call_soon",
     "tests/system/broken_serve.py: _commit",
     "tests/system/broken_serve.py: _confirmed",
-    "tests/system/broken_serve.py: _each_alone",
     # The state of a connection, whose part of aiohttp has no other door.
     # A set of one place, so that few holders fill it.
     "tests/gateway/server/processes/test_shared_counters.py: _places",

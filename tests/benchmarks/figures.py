@@ -68,7 +68,3 @@ def quantile(values: Sequence[float], share: float) -> float:
     """Return the value that `share` of all do not exceed (nearest rank). Raise for no values."""
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, max(0, -int(-share * len(ordered) // 1) - 1))]
-
-
-def in_ms(microseconds: float) -> float:
-    return rounded(microseconds / 1000)

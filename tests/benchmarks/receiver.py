@@ -2,9 +2,7 @@
 
 How a path is answered:
 - /after/MS/… is answered that much later;
-- /turn/GROUP/MS/… as well, once `GET /turn/GROUP` was asked; with 0 it is never answered then;
-- /once… is refused with 500 the first time;
-- /half/N is refused where N is odd (or even, `GET /flip` changes it), until `GET /heal` is asked.
+- /turn/GROUP/MS/… as well, once `GET /turn/GROUP` was asked; with 0 it is never answered then.
 
 `GET /count` says how many requests were answered, and when the first and the latest; `GET /report`
 also gives and forgets what arrived.
@@ -24,7 +22,6 @@ import uvloop
 from tests.benchmarks.load import Wire
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
-FAULT = b"HTTP/1.1 500 Internal Server Error\r\nContent-Length: 0\r\n\r\n"
 
 
 @dataclass
@@ -35,8 +32,6 @@ class Seen:
     first: float = 0.0
     latest: float = 0.0
     turned: set[str] = field(default_factory=set)
-    refused: set[str] = field(default_factory=set)
-    odd: int | None = 1
     rows: list[tuple[str, str, int]] = field(default_factory=list)
     """Path, event id and wall clock in microseconds of each arrival that is answered."""
 
@@ -55,22 +50,17 @@ class Connection(Wire):
             self._ask(path)
             return
         kind, *parts = path[1:].split("/")
-        wait_ms, answer = 0, OK
+        wait_ms = 0
         if kind == "after":
             wait_ms = int(parts[0])
         elif kind == "turn" and parts[0] in seen.turned:
             wait_ms = int(parts[1])
             if not wait_ms:
                 return
-        elif kind == "once" and path not in seen.refused:
-            seen.refused.add(path)
-            answer = FAULT
-        elif kind == "half" and int(parts[0]) % 2 == seen.odd:
-            answer = FAULT
         if wait_ms:
-            asyncio.get_running_loop().call_later(wait_ms / 1000, self.write, answer)
+            asyncio.get_running_loop().call_later(wait_ms / 1000, self.write, OK)
         else:
-            self.write(answer)
+            self.write(OK)
         seen.count += 1
         seen.latest = time.perf_counter()
         seen.first = seen.first or seen.latest
@@ -81,10 +71,6 @@ class Connection(Wire):
         seen = self._seen
         if path.startswith("/turn/"):
             seen.turned.add(path[6:])
-        elif path == "/flip" and seen.odd is not None:
-            seen.odd = 1 - seen.odd
-        elif path == "/heal":
-            seen.odd = None
         found: dict[str, Any] = {"count": seen.count, "first": seen.first, "latest": seen.latest}
         if path == "/report":
             found["rows"], seen.rows, seen.first = seen.rows, [], 0.0

@@ -1,4 +1,4 @@
-"""Every benchmark runs, and holds its bars at full size; the tool tells what it finds."""
+"""Every benchmark holds its bars at full size; the tool tells what it finds."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 from tests.benchmarks import baseline
 from tests.benchmarks.__main__ import BENCHMARKS
-from tests.benchmarks.figures import FULL, QUICK, Verdict, quantile
+from tests.benchmarks.figures import FULL, Verdict, quantile
 from tests.benchmarks.site import site
 
 HERE = {
@@ -22,22 +22,15 @@ BEFORE: dict[str, Any] = {
 }  # fmt: skip
 
 
-@pytest.mark.timeout(600)
-@pytest.mark.parametrize("name", BENCHMARKS)
-async def test_a_benchmark_runs_and_prints(name: str) -> None:
-    verdict = await BENCHMARKS[name](QUICK)
-    assert verdict.broken == []
-    told = json.loads(verdict.line())
-    assert told["benchmark"] == name
-    assert all(value > 0 for value in baseline.rates_of(told).values()), told
-
-
 @pytest.mark.timeout(7_200)
 @pytest.mark.parametrize("name", BENCHMARKS)
 async def test_its_bars_hold(name: str) -> None:
     verdict = await BENCHMARKS[name](FULL)
-    print(verdict.line())
+    told = json.loads(verdict.line())
+    print(json.dumps(told))
     assert verdict.holds, verdict.missed + verdict.broken
+    assert told["benchmark"] == name
+    assert all(value > 0 for value in baseline.rates_of(told).values())
 
 
 def test_a_missed_bar_is_said() -> None:

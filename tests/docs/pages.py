@@ -27,7 +27,6 @@ PIECE = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 COMMENT = re.compile(r"<!-- (.*?) -->", re.DOTALL)
-SHELL = ("sh", "console")
 GENERATED = "<!-- Generated: "
 
 

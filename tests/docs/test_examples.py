@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import shutil
@@ -13,13 +14,18 @@ from pathlib import Path
 
 import pytest
 
+from outbox.ids import Ids
+from outbox.webhooks.key_files import read_key_file
 from tests.docs.languages import LANGUAGES
 from tests.docs.receivers import EXAMPLES, compiled
+from tests.support.deployed import opened
+from tests.support.drain import add_webhook, inbox, rows
 from tests.support.generators import codegen, run
 from tests.support.node import package
 from tests.support.process import Serving, command, serving_process
 from tests.support.requirements import need
 
+LOCAL = {"CARTEIRO_EGRESS__ALLOW": "127.0.0.1/32", "CARTEIRO_EGRESS__ALLOW_HTTP": "true"}
 LEADS = "Nome;E-mail;Outra\nAna Lima;ana.lima@example.com;x\nBruno;bruno;y\n"
 
 
@@ -32,12 +38,12 @@ class Programs:
     server: Serving
     key: str
 
-    def run(self, name: str, *words: str) -> str:
+    def run(self, name: str, *words: str, **more: str) -> str:
         """Run a program to its end; return what it printed."""
         python = self.language == "python"
         start = codegen("python") if python else need("node")
         file = f"{name}.py" if python else f"{name.removesuffix('_contacts')}.js"
-        settings = {"CARTEIRO_URL": self.server.url, "CARTEIRO_KEY": self.key}
+        settings = {"CARTEIRO_URL": self.server.url, "CARTEIRO_KEY": self.key} | more
         return run([start, file, *words], self.folder, **settings).strip()
 
     def generate(self) -> None:
@@ -93,7 +99,7 @@ def programs(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Program
     key = command("key", "add", "ana@example.com", "--name", "run", folder=home).stdout.strip()
     folder = tmp_path / "programs"
     shutil.copytree(EXAMPLES / request.param, folder)
-    with serving_process(home) as serving:
+    with serving_process(home, **LOCAL) as serving:
         yield Programs(request.param, folder, serving, key)
 
 
@@ -146,6 +152,37 @@ def test_a_copy_is_compared_and_repaired(programs: Programs) -> None:
         held = dict(copy.execute("select id, contact from copies").fetchall())
     assert {one: json.loads(text)["name"] for one, text in held.items()} == programs.contacts()
     assert programs.run("compare") == "read 0 again after 1 digests"
+
+
+MISSED = {2, 3, 17}
+"""The numbers of the deliveries that the copy lacks; the last one is missing, too."""
+
+
+@pytest.mark.parametrize("programs", ["python"], indirect=True)
+async def test_a_copy_is_completed_by_number_and_feed(programs: Programs) -> None:
+    assert len((EXAMPLES / "python" / "complete.py").read_text().splitlines()) <= 60
+    home = programs.server.out.parent
+    async with inbox() as box, opened(f"sqlite:///{home / 'carteiro.db'}") as db:
+        [file] = home.rglob("carteiro.key")
+        keys = read_key_file(file, Ids())
+        [row] = await db.read(rows, "select id from users")
+        webhook, _ = await add_webhook(
+            db, keys, box.url, "contact.created", owner=row["id"], sequenced=True
+        )
+        await asyncio.to_thread(programs.made, 20)
+        sent = {
+            int(got.headers["X-Webhook-Sequence"]): got.body.decode() for got in await box.until(20)
+        }
+    with sqlite3.connect(programs.folder / "deliveries.db") as copy:
+        copy.execute(
+            "create table deliveries (sequence integer primary key, body text, state text)"
+        )
+        had = [(number, body) for number, body in sent.items() if number not in MISSED | {20}]
+        copy.executemany("insert into deliveries values (?, ?, 'received')", had)
+    said = await asyncio.to_thread(programs.run, "complete", WEBHOOK_ID=webhook)
+    assert said == "20 numbers, 4 were missing, 3 requests"
+    with sqlite3.connect(programs.folder / "deliveries.db") as copy:
+        assert dict(copy.execute("select sequence, body from deliveries").fetchall()) == sent
 
 
 def test_the_page_names_each_example() -> None:

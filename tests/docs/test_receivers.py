@@ -1,4 +1,7 @@
-"""The receivers of the docs: a real delivery, what must be refused, and `carteiro certify`."""
+"""The receivers of the docs take a real delivery once, and `carteiro certify` finds no fault.
+
+test_vectors.py has the reasons why they refuse a request.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ import os
 import shutil
 import subprocess
 from asyncio.subprocess import PIPE
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,9 +23,8 @@ from outbox import database
 from outbox.clock import SystemClock
 from outbox.database.transaction import Tx
 from outbox.ids import Ids
-from outbox.sending.request import sign_standard
 from tests.architecture.tree import ROOT
-from tests.docs.languages import LANGUAGES, PROGRAMS, SERVERS, command, prepare, program
+from tests.docs.languages import LANGUAGES, PROGRAMS, SERVERS, command, prepare
 from tests.docs.pages import blocks
 from tests.docs.receivers import KINDS, Running, running
 from tests.support.console import CONFIG, guest
@@ -31,8 +33,6 @@ from tests.support.drain import inbox
 from tests.support.site import Site, serving
 
 pytestmark = pytest.mark.timeout(600)
-
-SIGNED = ("webhook-id", "webhook-timestamp", "webhook-signature")
 
 
 @dataclass(frozen=True)
@@ -47,10 +47,13 @@ class Delivery:
     def id(self) -> str:
         return self.headers["webhook-id"]
 
-    def signed(self, moment: int, secret: str = "") -> dict[str, str]:
-        """Its headers as an attempt at another time, or of another secret, would have them."""
-        value = sign_standard([secret or self.secret], self.id, moment, self.body)
-        return self.headers | {"webhook-timestamp": str(moment), "webhook-signature": value}
+    async def comes_twice(self, url: str) -> None:
+        """Send it to a receiver that must accept it each time."""
+        sent = {k: v for k, v in self.headers.items() if k not in ("Host", "Content-Length")}
+        async with aiohttp.ClientSession() as http:
+            for _ in range(2):
+                async with http.post(url, data=self.body, headers=sent) as answer:
+                    assert answer.status == 204, await answer.text()
 
 
 @pytest.fixture
@@ -78,54 +81,6 @@ async def delivery(site: Site) -> Delivery:
     return Delivery(secret, got.headers, got.body)
 
 
-async def judged(
-    url: str, delivery: Delivery, told: Mapping[str, str] | None = None
-) -> dict[str, int]:
-    """What a receiver answers to a delivery, its repetition, and those with something wrong.
-
-    `told` are reasons that the answers must name.
-    """
-    now = int(delivery.headers["webhook-timestamp"])
-    good, body = delivery.headers, delivery.body
-    spaced = json.dumps(json.loads(body)).encode()
-    bare = {k: v for k, v in good.items() if k not in SIGNED}
-    other = "whsec_" + "A" * 43 + "="
-    rotated = sign_standard([other, delivery.secret], delivery.id, now, body)
-    cases: dict[str, tuple[dict[str, str], bytes]] = {
-        "good": (good, body),
-        "again": (good, body),
-        "two signatures": (good | {"webhook-signature": rotated}, body),
-        "changed body": (good, body.replace(b"Jo", b"Xo")),
-        "other bytes of the same JSON": (good, spaced),
-        "empty body": (good, b""),
-        "changed id": (good | {"webhook-id": "0" * 24}, body),
-        "changed timestamp": (good | {"webhook-timestamp": str(now + 1)}, body),
-        "old": (delivery.signed(now - 600), body),
-        "ahead": (delivery.signed(now + 600), body),
-        "other secret": (delivery.signed(now, other), body),
-        "unsigned": (bare, body),
-    }
-    found = {}
-    async with aiohttp.ClientSession() as http:
-        for name, (headers, data) in cases.items():
-            sent = {k: v for k, v in headers.items() if k not in ("Host", "Content-Length")}
-            async with http.post(url, data=data, headers=sent) as answer:
-                found[name] = answer.status
-                if told and told.get(name):
-                    assert told[name] in await answer.text(), name
-    return found
-
-
-REASONS = {
-    "good": "", "again": "", "two signatures": "", "changed body": "wrong_signature",
-    "other bytes of the same JSON": "wrong_signature", "empty body": "wrong_signature",
-    "changed id": "wrong_signature", "changed timestamp": "wrong_signature",
-    "old": "timestamp_too_old", "ahead": "timestamp_too_new", "other secret": "wrong_signature",
-    "unsigned": "missing_header",
-}  # fmt: skip
-EXPECTED = {name: 401 if reason else 204 for name, reason in REASONS.items()}
-
-
 def test_the_page_has_every_language() -> None:
     assert {*LANGUAGES} <= {folder.name for folder in PROGRAMS.iterdir()}
     for language in LANGUAGES:
@@ -139,7 +94,7 @@ async def test_a_receiver_accepts_what_is_ours_once_and_nothing_else(
     async with running(kind, tmp_path, delivery.secret) as there:
         if kind in SERVERS:
             await _interrupted(there)
-        assert await judged(there.url, delivery, REASONS) == EXPECTED
+        await delivery.comes_twice(there.url)
         report = await certified(there.url, delivery.secret, tmp_path)
         said = await there.printed()
     assert said.count(f"contact.created {delivery.id}") == 1, said
@@ -174,7 +129,7 @@ async def test_the_first_receiver_accepts_what_is_ours_and_survives_the_rest(
         block for block in blocks("docs/tutorials/first-webhook.md") if block.name == "receiver.py"
     ]
     async with running("python", tmp_path, delivery.secret, receiver=first.text) as there:
-        assert await judged(there.url, delivery) == EXPECTED
+        await delivery.comes_twice(there.url)
         for headers in ("", "webhook-timestamp: soon\r\n"):
             assert await _answered(there, headers) == 401
         await certified(there.url, delivery.secret, tmp_path)
@@ -205,15 +160,6 @@ async def _answered(there: Running, headers: str) -> int:
     finally:
         writer.close()
         await writer.wait_closed()
-
-
-async def test_a_receiver_with_a_fault_is_noticed(delivery: Delivery, tmp_path: Path) -> None:
-    verify = program("verify", "python")
-    assert "> 300" in verify
-    lax = verify.replace("> 300", "> 3000000")
-    async with running("python", tmp_path, delivery.secret, verify=lax) as there:
-        found = await judged(there.url, delivery)
-    assert found == EXPECTED | {"old": 204, "ahead": 204}
 
 
 def test_the_shell_script_tells_right_from_wrong(tmp_path: Path, delivery: Delivery) -> None:

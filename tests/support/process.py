@@ -76,10 +76,6 @@ def carteiro(
     )  # fmt: skip
 
 
-def _parser_of_now() -> Parser:
-    return _parser(code(), os.environ.get("COLUMNS"))
-
-
 @cache
 def _parser(language: str, columns: str | None) -> Parser:
     """Return the parser of the commands: to build one takes longer than most commands."""

@@ -16,9 +16,8 @@ import aiohttp
 
 from tests.architecture.tree import ROOT
 from tests.support.process import free_port
+from tests.support.waiting import HANG_SECONDS
 
-START_SECONDS = 30.0
-STOP_SECONDS = 30.0
 READY = b"is ready; console at"
 BROKEN = "tests.system.broken_serve"
 
@@ -95,13 +94,11 @@ class Product:
                 start_new_session=True,
             )
         try:
-            async with asyncio.timeout(START_SECONDS):
+            async with asyncio.timeout(HANG_SECONDS):
                 await self._until_ready(self._process)
         except TimeoutError:
             self.kill()
-            raise NotStarted(
-                f"not ready after {START_SECONDS:.0f} s: {self.last_words()}"
-            ) from None
+            raise NotStarted(f"not ready after {HANG_SECONDS} s: {self.last_words()}") from None
         return time.monotonic() - began
 
     async def _until_ready(self, process: Process) -> None:
@@ -120,7 +117,7 @@ class Product:
                 os.killpg(self._process.pid, signal.SIGKILL)
         return time.monotonic()
 
-    async def ended(self, seconds: float = STOP_SECONDS) -> int:
+    async def ended(self, seconds: float = HANG_SECONDS) -> int:
         """Wait for its end; return the exit status (negative: the signal that ended it)."""
         assert self._process is not None
         async with asyncio.timeout(seconds):
@@ -130,7 +127,7 @@ class Product:
         """Send a signal to the process alone."""
         os.kill(self.pid, number)
 
-    async def stop(self, seconds: float = STOP_SECONDS) -> int:
+    async def stop(self, seconds: float = HANG_SECONDS) -> int:
         """Send SIGTERM and wait; return the exit status. Kill it if it does not end in time."""
         if self._process is None:
             return 0

@@ -7,18 +7,16 @@ fails, a clock that jumps, a disk that is full.
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import re
 import signal
 import sqlite3
 import sys
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from math import inf
-from random import Random
 from typing import Any
 
 from aiohttp import web
@@ -32,13 +30,9 @@ from gateway.server.http.rate_limits import RateLimits
 from gateway.server.parts import PARTS, Parts
 from outbox.clock import Clock, SystemClock
 from outbox.database.fair_limit import FairSemaphore
-from outbox.database.postgres import PostgresDatabase
-from outbox.database.sqlite import SqliteDatabase
 from outbox.database.sqlite.unit_thread import Job as Write
-from outbox.database.sqlite.write_queue import WriteQueue
 from outbox.database.sqlite.writer import Writer
 from outbox.database.transaction import DUTIES, Database, Tx
-from outbox.errors import DatabaseFault, DatabaseUnavailable, OutcomeUnknown
 from outbox.events import enqueue
 from outbox.queue.replays import job_steps, snapshot_steps
 from outbox.queue.replays.job_selection import EventPage
@@ -184,67 +178,6 @@ def jobs_move_on_first() -> Parts:
     return Parts(recovering=HastyRecovering)
 
 
-class Flaw:
-    """Decides which calls of the store fail: SIGUSR1 starts the faults, SIGUSR2 ends them."""
-
-    def __init__(self) -> None:
-        self.on = False
-        self.share = float(os.environ["FLAKY_SHARE"])
-        self.dice = Random(int(os.environ["FLAKY_SEED"]))
-        for number in (signal.SIGUSR1, signal.SIGUSR2):
-            signal.signal(number, self.set)
-
-    def now(self) -> bool:
-        return self.on and self.dice.random() < self.share
-
-    def set(self, number: int, frame: object) -> None:
-        self.on = number == signal.SIGUSR1
-
-    def failing(self, call: Callable[..., Awaitable[Any]], *, commits: bool) -> Any:
-        """Return `call` with faults before it, and after its COMMIT."""
-
-        async def called(*args: Any, **kwargs: Any) -> Any:
-            if self.now():
-                kind: DatabaseFault = self.dice.choice(("busy", "connection"))
-                raise DatabaseUnavailable(kind, f"simulated: {kind}")
-            result = await call(*args, **kwargs)
-            if commits and self.now():
-                raise OutcomeUnknown("connection", "simulated: no answer to COMMIT")
-            return result
-
-        return called
-
-
-def flaky_store() -> Parts:
-    """Let one call of the store in a hundred fail."""
-    flaw = Flaw()
-    for database in (SqliteDatabase, PostgresDatabase):
-        for name in ("read", "scan", "write"):
-            call = flaw.failing(getattr(database, name), commits=name == "write")
-            setattr(database, name, call)
-    return PARTS
-
-
-class Forgetful(Settling):
-    """Drops results whose write fails."""
-
-    def __init__(self, db: Database, clock: Clock) -> None:
-        super().__init__(db, clock)
-        self.parts = (db, clock)
-
-    async def write(self, first: SettlingWrite | None = None) -> float | None:
-        wait = await super().write(first)
-        if wait is None:
-            self.__init__(*self.parts)  # type: ignore[misc] # as new: without results
-        return wait
-
-
-def flaky_store_and_forgets() -> Parts:
-    """Forget results whose write fails, on such a store."""
-    flaky_store()
-    return Parts(settling=Forgetful)
-
-
 class Astray(SystemClock):
     """A wall clock that SIGUSR1 puts an hour ahead, and the next one right again."""
 
@@ -317,37 +250,6 @@ def forgets_failed_flushes() -> None:
         return False
 
     Writer._commit = hope  # type: ignore[method-assign]
-
-
-def tight_disk() -> None:
-    """Let SQLite's file grow by two pages per batch, and gather writes before each.
-
-    Standard error tells how SQLite handles a batch; a record with long notes needs more pages.
-    """
-    step, end, each_alone = Writer.step, Writer.end, Writer._each_alone
-
-    def late_call_soon(self: WriteQueue) -> None:
-        if self._writer is not None and not self._called:
-            self._called = True
-            pause = 0.0 if self._writer.has_batch else 0.02
-            self._loop.call_later(pause, self._turn)
-
-    def limit(writer: Writer) -> Writer:
-        if not writer.has_batch:
-            connection = writer._open()
-            [pages] = connection.execute("pragma page_count").fetchone()
-            connection.execute(f"pragma max_page_count = {pages + 2}")
-        return writer
-
-    def told_each_alone(self: Writer, jobs: list[Write]) -> None:
-        line = json.dumps({"event": "batch_ended_by_sqlite", "again": len(jobs)})
-        os.write(2, line.encode() + b"\n")
-        each_alone(self, jobs)
-
-    WriteQueue._call_soon = late_call_soon  # type: ignore[method-assign]
-    Writer.step = lambda self, now, until: step(limit(self), now, until)  # type: ignore[method-assign]
-    Writer.end = lambda self: end(limit(self))  # type: ignore[method-assign]
-    Writer._each_alone = told_each_alone  # type: ignore[method-assign]
 
 
 def overtakes() -> None:
@@ -560,9 +462,9 @@ def undocumented_answers() -> None:
 RULES: Mapping[str, Callable[[], Parts | None]] = {
     each.__name__: each
     for each in (
-        sends_after_recording, jobs_move_on_first, flaky_store, flaky_store_and_forgets,
-        astray_clock, due_by_the_wall, logs_no_rescue, trusts_commits, forgets_failed_flushes,
-        tight_disk, overtakes, settles_without_the_claim, torn_backup, no_circuits,
+        sends_after_recording, jobs_move_on_first, astray_clock, due_by_the_wall,
+        logs_no_rescue, trusts_commits, forgets_failed_flushes,
+        overtakes, settles_without_the_claim, torn_backup, no_circuits,
         deletes_at_once, takes_all_descriptors, unlimited_sign_ins, crowded_searches, any_form,
         no_budgets, any_head, places_kept, any_number_of_values, any_document,
         undocumented_answers, patient_server, unmetered_lists, unmetered_console, patient_streams,

@@ -1,7 +1,8 @@
 """Random acts of operators, kills and clock steps leave nothing lost, stuck, doubled or wrong.
 
 Nothing is lost, stuck, without a head, or sent after its success; the chain is green; the charts'
-figures equal the rows. A seed replays the acts, not their timing.
+figures equal the rows. On PostgreSQL two nodes write and send, one of which is killed. A seed
+replays the acts, not their timing.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
@@ -304,6 +306,7 @@ class Writer:
     """Changes contacts of one owner, one write after another for each contact."""
 
     site: Deployed
+    addresses: Sequence[str]
     key: str
     name: str
     dice: random.Random
@@ -312,7 +315,7 @@ class Writer:
     sent: int = 0
 
     async def run(self, end: asyncio.Event) -> None:
-        async with aiohttp.ClientSession(self.site.product.address) as http:
+        async with aiohttp.ClientSession() as http:
             await asyncio.gather(*(self._one(http, end) for _ in range(RECORDS)))
 
     async def _one(self, http: aiohttp.ClientSession, end: asyncio.Event) -> None:
@@ -329,9 +332,10 @@ class Writer:
         request_id = f"{self.name}-{self.sent}"
         headers = {"X-API-Key": self.key, "X-Request-Id": request_id}
         method, path = ("PATCH", f"/api/contacts/{record}") if record else ("POST", "/api/contacts")
+        url = self.dice.choice(self.addresses) + path
         try:
             async with http.request(
-                method, path, json={"name": request_id}, headers=headers
+                method, url, json={"name": request_id}, headers=headers
             ) as answer:
                 told = await answer.json()
                 if answer.status in (200, 201):
@@ -346,10 +350,13 @@ async def run_chaos(engine: Engine, seed: int, seconds: float, broken: str = "")
     """Let operators, kills and clock steps act for `seconds`."""
     dice = random.Random(seed)
     with tempfile.TemporaryDirectory(prefix="carteiro-chaos-") as home, shim(Path(home)) as clock:
-        async with deployed(
-            engine, seed, owners=OWNERS, webhooks=WEBHOOKS, latency=(0.0, 0.05), broken=broken,
-            settings=clock.environment | SETTINGS, started=False, events=EVENTS,
-        ) as site:  # fmt: skip
+        async with (
+            deployed(
+                engine, seed, owners=OWNERS, webhooks=WEBHOOKS, latency=(0.0, 0.05), broken=broken,
+                settings=clock.environment | SETTINGS, started=False, events=EVENTS,
+            ) as site,
+            AsyncExitStack() as stack,
+        ):  # fmt: skip
             ordered = [some[0] for some in site.tenants.webhooks.values()]
             await site.run(_prepare, ordered)
             operators = [
@@ -357,11 +364,18 @@ async def run_chaos(engine: Engine, seed: int, seconds: float, broken: str = "")
                 for n, (owner, first) in enumerate(zip(site.tenants.keys, ordered, strict=True))
             ]
             faults = Faults(site, clock, dice)
+            # On PostgreSQL another node goes on when this one is killed.
+            nodes = [site.product]
+            if engine == "postgres":
+                nodes.append(site.node("second", **clock.environment, **SETTINGS))
+                stack.push_async_callback(nodes[1].close)
+            addresses = [node.address for node in nodes]
             writers = [
-                Writer(site, key, f"r{seed}-{number}", random.Random(dice.random()))
+                Writer(site, addresses, key, f"r{seed}-{number}", random.Random(dice.random()))
                 for number, key in enumerate(site.tenants.keys.values())
             ]
-            await site.product.start()
+            for node in nodes:
+                await node.start()
             await _act(seconds, [
                 *(writer.run for writer in writers), *(one.run for one in operators),
                 faults.kill, faults.step, faults.change_moods,

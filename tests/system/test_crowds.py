@@ -3,14 +3,13 @@
 A gateway is started on a million waiting rows, and compared with one whose queue is empty. And one
 owner is at every limit at once: 50 webhooks with ten conditions each, 300,000 replays that begin to
 be sent, ten backfills, 100 erasures, writes at a steady rate and, on PostgreSQL, a locked row that
-all those writes wait for. Or one owner erases a person who is costly to find.
+all those writes wait for.
 tests/benchmarks/send_path.py compares the drain's rate and its claims.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
 import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -21,7 +20,6 @@ import asyncpg
 
 from outbox import webhooks as endpoints
 from outbox.database.transaction import Database, Tx
-from outbox.durations import HOUR
 from outbox.ids import Ids
 from outbox.queue.replays import jobs
 from outbox.queue.upkeep import erasure_requests, parking
@@ -40,7 +38,6 @@ from tests.support.load import Load
 from tests.support.tenants import EVENT, Tenants
 from tests.support.waiting import until
 from tests.system.staging import pile_up
-from tests.system.test_forgotten_persons import EMAIL, Owner
 
 SEED = 16260
 ROWS = 1_000_000
@@ -164,76 +161,6 @@ async def test_an_owner_at_every_limit_holds_up_nobody(engine: Engine) -> None:
         }  # fmt: skip
     verdict.find(len(site.load.refused) + len(site.load.broken), "writes of others refused")
     verdict.must_hold()
-
-
-TEXTS, NAMES, LINES, RESPONSES = 40, 50, 200_000, 50_000
-OF_LINES = """
-insert into import_lines (import_id, line, cells)
-select id, n.n, '["Rui ' || n.n || '", "rui@example.com"]' from imports,
-  /*sqlite (with recursive c (n) as (select 10 union all select n + 1 from c where n < $2)
-    select n from c) as n*/ /*postgres generate_series(10, cast($2 as bigint)) as n (n)*/
-where owner_id = $1
-"""
-OF_RESPONSES = """
-insert into idempotency (owner_id, key, operation, fingerprint, outcome, created_at)
-select $1, 'k' || n.n, 'POST /api/x', $4, $5, $3 from
-  /*sqlite (with recursive c (n) as (select 1 union all select n + 1 from c where n < $2)
-    select n from c) as n*/ /*postgres generate_series(1, cast($2 as bigint)) as n (n)*/
-"""
-
-
-@ENGINES
-async def test_an_owner_with_a_costly_erasure_holds_up_nobody(engine: Engine) -> None:
-    """Names that begin alike, long texts, lines that wait for their import, stored responses."""
-    async with deployed(engine, SEED, owners=3, webhooks=1) as site:
-        tenants = await site.newcomers(1_000, [[]])
-        [(owner_id, key)] = tenants.keys.items()
-        owner = Owner(site.product, owner_id, key)
-        try:
-            contact_id = await _named_by_many(site, owner)
-            quiet = await _measured(site)
-            began = time.monotonic()
-            erasure = await owner.call("POST", f"/api/contacts/{contact_id}/erase")
-            loud = await _measured(site)
-            await owner.done(erasure["id"], 300.0)
-            took = time.monotonic() - began
-        finally:
-            await owner.http.close()
-        verdict = Verdict("a costly erasure", SEED, len(site.load.acked))
-        verdict.lost += verdict.find(await site.until_own(60), "deliveries of others missing")
-    for what, alone, beside in zip(("write", "read"), quiet, loud, strict=True):
-        late = beside > max(MOST_MS, OF_QUIET * alone)
-        verdict.find(late, f"p99 of a {what} {beside:.1f} ms, alone {alone:.1f} ms")
-        verdict.figures |= {
-            f"{what}_p99_alone_ms": round(alone, 1), f"{what}_p99_beside_ms": round(beside, 1),
-            f"{what}_beside_to_alone": round(beside / alone, 2),
-        }  # fmt: skip
-    verdict.figures |= {"erasure_s": round(took, 1), "rows": LINES + RESPONSES}
-    verdict.find(len(site.load.refused) + len(site.load.broken), "writes of others refused")
-    verdict.must_hold()
-
-
-async def _named_by_many(site: Deployed, owner: Owner) -> str:
-    """Write a person with many names into everything of an owner; return the contact's id."""
-    for number in range(NAMES):
-        contact = await owner.make("contacts", name="a " * 98 + str(number), email=EMAIL)
-    for number in range(TEXTS):
-        await owner.make(
-            "tasks", title=f"{number}", contactId=contact["id"], description="a " * 32_000
-        )
-    async with owner.http.post(
-        "/api/import/contacts?hold=true", data=b"name,email\nRui,rui@example.com\n",
-        headers={"Content-Type": "text/csv"},
-    ) as answer:  # fmt: skip
-        assert answer.status == 202, await answer.text()
-    await site.run(_filled, owner.id)
-    return str(contact["id"])
-
-
-async def _filled(tx: Tx, owner_id: str) -> None:
-    await tx.run(OF_LINES, owner_id, LINES)
-    body = json.dumps([201, {}, json.dumps({"id": "1" * 24, "name": "Rui " * 20})])
-    await tx.run(OF_RESPONSES, owner_id, RESPONSES, tx.now - HOUR, b"", body)
 
 
 async def _staged(site: Deployed, db: Database) -> Tenants:

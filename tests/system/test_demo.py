@@ -90,30 +90,6 @@ async def closed(url: str) -> None:
         await asyncio.open_connection("127.0.0.1", int(url.rsplit(":", 1)[1]))
 
 
-async def test_once_ends_with_every_event_arrived_and_verified(tmp_path: Path) -> None:
-    process = await demo("--once", "--folder", str(tmp_path / "demo"))
-    out, err = await process.communicate()
-    text = out.decode()
-    assert process.returncode == 0, text + err.decode()
-    assert "every event arrived once, with a valid signature" in text
-    assert re.search(r"60 writes   120 deliveries   [1-9]\d* retries .* 0 bad", text), text
-    assert re.search(r"^Totals after \d+\.\d s$", text, re.MULTILINE), text
-    assert [line for line in text.splitlines() if line.endswith(" …")] == [
-        "starting the gateway …",
-        "creating an account …",
-        "creating 3 webhooks in the console …",
-        "creating an API key …",
-        "writing 60 records through the REST API …",
-        "waiting for the deliveries and their retries …",
-    ]
-    told = dict(TOTAL.findall(text))
-    assert told["events written"] == "60"
-    assert told["deliveries accepted"] == "120"
-    assert int(told["attempts failed"]) == int(told["retries"]) > 0
-    assert (told["bad signatures"], told["lost"]) == ("0", "0")
-    assert (tmp_path / "demo" / "carteiro.db").is_file()
-
-
 async def test_a_terminal_that_closes_ends_all_of_it(tmp_path: Path) -> None:
     process, named = await delivering(tmp_path)
     # The shell sends it, and the terminal once more.
@@ -169,28 +145,6 @@ async def explored(folder: Path) -> tuple[Process, Visitor]:
     console = Visitor(named["console"])
     await console.sign_in(Account(named["email"], named["password"]))
     return process, console
-
-
-async def test_what_somebody_does_in_the_console_is_no_loss(tmp_path: Path) -> None:
-    """A webhook is paused, activated without what was parked, and an event is sent again."""
-    process, console = await explored(tmp_path)
-    try:
-        sent = await console.first(
-            "/console/deliveries?state=delivered", r"/console/deliveries/([0-9a-f]{24})"
-        )
-        hook = await console.first(
-            f"/console/deliveries/{sent}", r"/console/webhooks/([0-9a-f]{24})"
-        )
-        await console.submit(f"/console/deliveries/{sent}", f"/console/deliveries/{sent}/replay")
-        page = f"/console/webhooks/{hook}"
-        await console.submit(page, f"{page}/pause")
-        await console.until(f"{page}/deliveries?state=parked")
-        await console.submit(f"{page}/activate", f"{page}/activate", parked="none")
-        await console.submit(page, f"{page}/pause")
-        await console.until(f"{page}/deliveries?state=parked")
-    finally:
-        await console.close()
-    assert int((await ended(process))["kept back by you"]) >= 2
 
 
 async def test_what_somebody_sends_again_is_no_fault(tmp_path: Path) -> None:

@@ -6,7 +6,6 @@ No write is acknowledged before it is on the disk, and no acknowledged one is lo
 from __future__ import annotations
 
 import asyncio
-import json
 import tempfile
 import time
 from collections.abc import AsyncIterator
@@ -218,36 +217,6 @@ NOTES = 10_000
 FULL_SECONDS = 3.0
 REFUSAL_SECONDS = 1.0
 RECOVERY_SECONDS = 5.0
-
-
-async def test_one_unit_of_a_batch_fails_and_the_others_stand() -> None:
-    """Three writes at once; the long one does not fit: only it is refused."""
-    rounds = 20
-    async with deployed("sqlite", SEED, broken="tight_disk") as site:
-        load, address, alone = site.load, site.product.address, 0
-        async with aiohttp.ClientSession() as http:
-            for _ in range(rounds):
-                first, long, last = await asyncio.gather(
-                    *(load.write(http, address, notes) for notes in (0, NOTES, 0))
-                )
-                alone += long in load.refused and first in load.acked and last in load.acked
-        lines = map(json.loads, site.product.log.read_text().splitlines())
-        shared = sum(line["event"] == "batch_ended_by_sqlite" and line["again"] for line in lines)
-        # The drain makes little progress under this limit, so the product itself takes over.
-        await site.kill()
-        heir = site.node("heir")
-        try:
-            await heir.start()
-            verdict = await site.verdict("batch failure")
-        finally:
-            await heir.close()
-    verdict.find(len(load.wrong), "refusals other than 503")
-    verdict.find(len(load.broken), "writes without an answer")
-    # Sometimes a short write needs a page too, or the three are not in one batch.
-    verdict.find(max(rounds // 2 - alone, 0), "rounds too few in which only the long one failed")
-    verdict.find(not shared, "SQLite ended no batch for the others")
-    verdict.figures |= {"only_the_long_one": alone, "others_run_again": shared}
-    verdict.must_hold()
 
 
 async def test_a_full_disk_refuses_writes_and_loses_nothing() -> None:

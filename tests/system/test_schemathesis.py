@@ -1,7 +1,8 @@
 """The served document holds for thousands of requests of schemathesis, which runs unmodified.
 
 It has the options of a user: a key, a number of requests, a report. There are no hooks and no
-exclusions, and each request that the document allows and the product refuses has a rule.
+exclusions, and each request that the document allows and the product refuses has a rule. After all
+of them the metrics page is within the budget of docs/reference/metrics.md.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import time
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -26,6 +28,7 @@ SEED = 30413
 EMAIL = "ana@example.com"
 PASSWORD = "correct horse battery"
 SECONDS = 2_400
+MOST_SERIES, MOST_BYTES = 1_500, 300_000
 LIMITS = {
     "CARTEIRO_LIMITS__READ_PER_SECOND": "0",
     "CARTEIRO_LIMITS__WRITE_PER_SECOND": "0",
@@ -108,6 +111,9 @@ def _run(
             ],
             cwd=folder, capture_output=True, text=True, timeout=SECONDS, check=False,
         )  # fmt: skip
+        # The page is up to a second old.
+        time.sleep(1.1)
+        page = serving.ask("/metrics")[1].decode()
     assert report.exists(), (done.stdout + done.stderr)[-2000:]
     told = json.loads(report.read_text())
     findings = [
@@ -125,6 +131,8 @@ def _run(
         "engine": engine, "calls": told["test_cases"]["generated"], "findings": findings,
         "operations": told["operations"]["tested"], "seconds": round(told["running_time"], 1),
         "rules": Counter(code for why in refused for code in why),
+        "series": sum(line[:1] not in ("", "#") for line in page.splitlines()),
+        "bytes": len(page.encode()),
     }  # fmt: skip
 
 
@@ -157,6 +165,8 @@ async def test_generated_calls(engine: Engine) -> None:
     print(json.dumps(told))
     assert told["findings"] == []
     assert told["calls"] >= 20_000
+    assert 0 < told["series"] <= MOST_SERIES
+    assert told["bytes"] <= MOST_BYTES
 
 
 async def test_answers_that_are_not_in_the_document_are_found() -> None:

@@ -1,4 +1,4 @@
-"""A snapshot under writes, kills and erasures: the receiver's copy equals the source at its end."""
+"""A snapshot under writes and kills: the receiver's copy equals the source at its end."""
 
 from __future__ import annotations
 
@@ -8,13 +8,11 @@ import time
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import aiohttp
-from aiohttp import web
 
-from outbox.database.transaction import Tx
 from tests.support.crm_rows import add_contacts
 from tests.support.deployed import Deployed, deployed
 from tests.support.drain import Inbox, inbox
@@ -193,71 +191,3 @@ async def test_a_place_that_moves_before_its_events_is_seen() -> None:
         return await run_snapshot(2_000, "sqlite", broken="jobs_move_on_first")
 
     assert await shows(hasty, SEED, "missing")
-
-
-MANY = 1_500
-WAITS = 300
-"""The place of a person whose delivery waits at the erasure; snapshots make 500 ahead."""
-UNREACHED = 1_400
-"""The place of one that the snapshot has not read yet."""
-TRACE = "Quuxley"
-
-
-@dataclass
-class _Gate:
-    """Accepts the first delivery, and the others once it is `open`."""
-
-    box: Inbox
-    first: asyncio.Event = field(default_factory=asyncio.Event)
-    open: asyncio.Event = field(default_factory=asyncio.Event)
-    passed: list[bytes] = field(default_factory=list)
-
-    async def answer(self, request: web.Request) -> web.StreamResponse:
-        if self.first.is_set():
-            await self.open.wait()
-        self.first.set()
-        self.passed.append(await request.read())
-        return web.Response()
-
-    def ids(self) -> set[str]:
-        return {json.loads(body)["data"]["id"] for body in self.passed}
-
-
-@ENGINES
-async def test_a_running_snapshot_sends_nothing_of_a_person_who_was_erased(engine: Engine) -> None:
-    async with copied(engine, MANY, owners=1, events=ALL[:1]) as (site, box, owner, known):
-        gate = _Gate(box)
-        box.answer = gate.answer
-        persons = [known[place] for place in (0, WAITS, UNREACHED)]
-        await site.run(_name, persons)
-        await _begin(site, owner)
-        await gate.first.wait()
-        await _until(site, WAITS + 100)
-        headers = {"X-API-Key": site.tenants.keys[owner]}
-        async with aiohttp.ClientSession(site.product.address, headers=headers) as http:
-            asked = []
-            for person in persons:
-                async with http.post(f"/api/contacts/{person}/erase") as answer:
-                    asked.append((await answer.json())["id"])
-            async with asyncio.timeout(90):
-                for erasure in asked:
-                    while True:
-                        async with http.get(f"/api/erasures/{erasure}") as answer:
-                            if (await answer.json())["state"] == "done":
-                                break
-                        await asyncio.sleep(0.05)
-        [(state, made)] = await query(site.url, JOB)
-        assert (state, WAITS < made < UNREACHED) == ("running", True), "the erasure came too late"
-        assert gate.ids() == {persons[0]}
-        gate.passed.clear()
-        gate.open.set()
-        await _until(site, END)
-        assert await until_drained(site.url, 120.0) == 0
-    assert [body for body in gate.passed if TRACE.encode() in body] == []
-    # All others came.
-    assert gate.ids() == set(known).difference(persons)
-
-
-async def _name(tx: Tx, persons: list[str]) -> None:
-    for person in persons:
-        await tx.run("update contacts set name = $2 where id = $1", person, f"Zoe {TRACE}")

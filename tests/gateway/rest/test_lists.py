@@ -110,6 +110,7 @@ async def test_hundreds_of_ids_cost_as_much_as_their_pages(db: Database) -> None
     assert served[1] <= served[0] // 2, served
 
 
+@pytest.mark.slow
 async def test_a_list_refuses_paging_that_it_lacks(ana: Person) -> None:
     """Each list is asked with a few of the spellings in turn."""
     spellings = cycle((

@@ -156,6 +156,7 @@ def answered(reply: Reply, method: str, path: str) -> None:
     assert answer_faults(method, path, reply.status, reply.body) == []
 
 
+@pytest.mark.slow
 @of_each(CATALOGUE)
 @pytest.mark.slow
 async def test_only_its_owner_reaches_a_record(town: Town, bia: Person, resource: Resource) -> None:

@@ -1,17 +1,16 @@
-"""Floods of bodies, forms, connections and unread answers stay within their bars (R37)."""
+"""Floods of bodies, forms and unread answers stay within their bars (R37)."""
 
 from __future__ import annotations
 
 import asyncio
 import gzip
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 
 import aiohttp
 import pytest
 
-from gateway.domain.contacts.activities import ACTIVITIES
 from gateway.domain.contacts.tasks import TASKS
 from gateway.records import store
 from gateway.records.values.strictjson import MOST_VALUES
@@ -68,10 +67,6 @@ async def values(most: int, target: Target) -> int:
     return len(bodies) * 3 * AT_ONCE
 
 
-DRIP = b"GET /api/contacts HTTP/1.1\r\nHost: a\r\nX-Drip: "
-BODY = b"POST /api/auth/token HTTP/1.1\r\nHost: a\r\nContent-Length: 60000\r\n\r\n{"
-
-
 @asynccontextmanager
 async def _held(
     target: Target, says: bytes, times: int, addresses: tuple[str, ...], apart: float
@@ -95,23 +90,6 @@ async def _held(
         for writer in writers:
             writer.transport.abort()
         await asyncio.gather(*(w.wait_closed() for w in writers), return_exceptions=True)
-
-
-async def occupy(says: bytes, target: Target) -> int:
-    """Keep a thousand connections open from two addresses; others are served meanwhile."""
-    addresses = ("127.0.0.2", "127.0.0.3")
-    async with _held(target, says, 1_000, addresses, 0.005) as writers:
-        async with target.client(1, Connection="close") as http:
-            for _ in range(20):
-                async with http.get("/api/me") as response:
-                    if response.status != 200:
-                        target.findings.append(f"another account got {response.status}")
-        for _ in range(6):
-            for writer in writers:
-                if says == DRIP and not writer.is_closing():
-                    writer.write(b"x")
-            await asyncio.sleep(1.0)
-    return len(writers)
 
 
 async def unread(
@@ -140,17 +118,10 @@ async def _tasks(tx: Tx, owner: str) -> None:
         await store.insert(tx, TASKS, owner, values)
 
 
-async def _activities(tx: Tx, owner: str) -> None:
-    for _ in range(5):
-        values = {"type": "note", "description": LONG, "related_id": owner,
-                  "related_type": "contact", "created_by": owner}  # fmt: skip
-        await store.insert(tx, ACTIVITIES, owner, values)
-
-
-async def _fill(unit: Callable[[Tx, str], Awaitable[None]], target: Target) -> None:
+async def tasks(target: Target) -> None:
     async with target.site.opened() as db:
         for _ in range(20):
-            await db.write(unit, target.owners[0])
+            await db.write(_tasks, target.owners[0])
 
 
 async def a_store(target: Target) -> None:
@@ -175,7 +146,6 @@ async def documents(only: str, target: Target) -> int:
     return 3 * len(chosen)
 
 
-TASKS_MADE, ACTIVITIES_MADE = partial(_fill, _tasks), partial(_fill, _activities)
 JSON = "Content-Type: application/json\r\nContent-Length: 1000000\r\n"
 FORM = f"Content-Type: {URLENCODED}\r\nContent-Length: 65000\r\n"
 LINES = "".join(f"X-Line-{n}: {'x' * 8_000}\r\n" for n in range(120))
@@ -192,15 +162,8 @@ ATTACKS = {
     "3,000 fields of one name": Attack(partial(documents, "3,000 fields of one name"), a_store),
     "very many values": Attack(partial(values, MEBIBYTE)),
     "as many values as may be": Attack(partial(values, MOST_VALUES // 2 - 10)),
-    "idle connections": Attack(partial(occupy, b"")),
-    "heads that drip": Attack(partial(occupy, DRIP)),
-    "bodies that drip": Attack(partial(occupy, BODY)),
-    "ten slow readers of a calendar": Attack(partial(unread, CALENDAR, 10), TASKS_MADE),
-    "calendars that nobody reads": Attack(partial(unread, CALENDAR, 100), TASKS_MADE),
-    "lists that nobody reads": Attack(partial(unread, "GET /api/tasks?limit=100", 100), TASKS_MADE),
-    "latest activities that nobody reads": Attack(
-        partial(unread, "GET /api/activities/recent?limit=100", 100), ACTIVITIES_MADE
-    ),
+    "ten slow readers of a calendar": Attack(partial(unread, CALENDAR, 10), tasks),
+    "calendars that nobody reads": Attack(partial(unread, CALENDAR, 100), tasks),
     "bodies that do not end": Attack(
         partial(unread, "POST /api/contacts", 180, head=JSON, body=b"x" * 999_999)
     ),
@@ -217,7 +180,6 @@ GUARDS = {
     "any_number_of_values": "very many values",
     "no_budgets": "ten slow readers of a calendar",
     "any_head": "heads that do not end",
-    "places_kept": "idle connections",
 }
 """Guards to turn off, and an attack that must then succeed."""
 

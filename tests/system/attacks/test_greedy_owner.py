@@ -345,7 +345,7 @@ GREED = {
     "heads of a byte a second": Greed(
         partial(slow.held, "GET /api/me HTTP/1.1\r\nHost: a\r\nX-A: ", "x", None)
     ),
-    "connections that say nothing": Greed(partial(slow.held, "", "", None)),
+    "connections that say nothing": Greed(partial(slow.held, "", "", None), broken="places_kept"),
     "upgrades without a word after them": Greed(
         partial(
             slow.held,

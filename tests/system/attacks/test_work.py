@@ -24,7 +24,7 @@ from gateway.records.values.folding import fold, fold_all
 from outbox.database import sql
 from outbox.database.transaction import Tx
 from outbox.ids import Ids
-from tests.support.crm_rows import add_activities, add_contacts
+from tests.support.crm_rows import add_contacts
 from tests.support.engines import Engine
 from tests.support.ledger import query
 from tests.support.records import asked
@@ -39,10 +39,6 @@ FILL_AT_ONCE = 1_280
 Values = Callable[[int], dict[str, Any]]
 TOKEN = tokens.PREFIX + "a" * 43
 SEARCHES = ("/api/contacts?search=silva", "/api/contacts?search=nobody", "/api/contacts?search=9")
-LISTS = (
-    "/api/contacts?sort=-name,createdAt", "/api/contacts?sort=createdAt,name&source=api",
-    "/api/contacts?updatedSince=2000-01-01T00:00:00Z&page=4000",
-)  # fmt: skip
 REPORTS = (
     "/api/reports/sales?groupBy=day&from=2025-12-01&to=2026-11-30", "/api/reports/funnel",
     "/api/reports/leads?groupBy=month", "/api/reports/activities?groupBy=day",
@@ -160,34 +156,18 @@ async def keys(target: Target) -> int:
     return await beside(target, ask)
 
 
-async def dependants(
-    kind: Resource, records: int, add: Callable[[Tx, str, int, str], Awaitable[None]], each: int,
-    target: Target,
-) -> None:  # fmt: skip
-    """Insert records of the attacker, each with more dependants than one delete covers."""
+async def companies(target: Target) -> None:
+    """Insert companies of the attacker, each with more contacts than one delete covers."""
     actor = Actor(target.owners[0], "api_key")
 
     async def one(tx: Tx) -> None:
-        made = await actions.create(tx, actor, kind, asked(kind, {"name": "A"}, creating=True))
-        await add(tx, actor.owner_id, each, made.id)
+        asks = asked(COMPANIES, {"name": "A"}, creating=True)
+        made = await actions.create(tx, actor, COMPANIES, asks)
+        await add_contacts(tx, actor.owner_id, 3_000, made.id)
 
     async with target.site.opened() as db:
-        for _ in range(records):
+        for _ in range(20):
             await db.write(one)
-
-
-async def deletes(target: Target) -> int:
-    """Delete contacts all at once; the deferred work is part of the cost."""
-
-    async def ask() -> int:
-        async with target.client(0) as http:
-            page = await _ask(http, "GET", "/api/contacts?limit=100")
-            paths = [f"/api/contacts/{one['id']}" for one in page["data"]]
-            await asyncio.gather(*(_ask(http, "DELETE", path) for path in paths))
-            await _settled(target)
-            return 1 + len(paths)
-
-    return await beside(target, ask)
 
 
 async def deletes_and_new_ones(target: Target) -> int:
@@ -306,16 +286,10 @@ async def _token(http: aiohttp.ClientSession, email: str, address: str, password
 MANY_CONTACTS, MANY_DEALS = partial(many, CONTACTS, contact), partial(many, DEALS, deal)
 ON_BOTH = {
     "search flood": Attack(partial(flood, SEARCHES), MANY_CONTACTS),
-    "list flood": Attack(partial(flood, LISTS), MANY_CONTACTS),
     "report flood": Attack(partial(flood, REPORTS), MANY_DEALS),
     "abandoned searches": Attack(abandoned, MANY_CONTACTS),
     "key flood": Attack(keys, a_token),
-    "deletes of contacts with 2,000 activities": Attack(
-        deletes, partial(dependants, CONTACTS, 60, add_activities, 2_000)
-    ),
-    "companies deleted, made and joined": Attack(
-        deletes_and_new_ones, partial(dependants, COMPANIES, 20, add_contacts, 3_000)
-    ),
+    "companies deleted, made and joined": Attack(deletes_and_new_ones, companies),
 }
 """Attacks on code that differs between the engines."""
 SIGN_INS = {

@@ -141,6 +141,7 @@ async def names(db: Database) -> set[str]:
     return await db.read(unit)
 
 
+@pytest.mark.slow
 async def test_what_people_send_is_stored_upright_small_and_without_its_place(
     shop: RestApi, config: Config
 ) -> None:
@@ -175,6 +176,7 @@ async def test_what_people_send_is_stored_upright_small_and_without_its_place(
     assert not list(Path(config.images.folder).rglob(".new-*"))
 
 
+@pytest.mark.slow
 async def test_what_is_no_image_of_the_web_is_refused_by_name(shop: RestApi) -> None:
     who = await shop.person()
     at = await product(who)
@@ -252,6 +254,7 @@ async def test_an_image_is_kept_for_ever_and_runs_nothing(shop: RestApi) -> None
         assert (await served(shop, path))[0] == 404
 
 
+@pytest.mark.slow
 async def test_only_the_owner_adds_images_and_not_without_bound(
     still: Database, config: Config
 ) -> None:

@@ -126,6 +126,7 @@ async def story(url: str, turn: Any) -> list[Any]:
     return seen
 
 
+@pytest.mark.slow
 async def test_both_ways_leave_the_same_rows(postgres_server: PostgresServer) -> None:
     urls = [await postgres_server.fresh() for _ in range(2)]
     once, parts = await story(urls[0], by_turns), await story(urls[1], in_parts)

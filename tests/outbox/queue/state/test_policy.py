@@ -141,6 +141,15 @@ def test_an_invalid_retry_after_is_ignored(value: str | None) -> None:
     assert (decision.delay_us, decision.webhook_wait_us) == (5 * SECOND, None)
 
 
+@pytest.mark.slow
+@given(value=st.text(max_size=40), now=st.floats(0, 4e9))
+@example(value="Thu, 00 Jan 0000 00:00:00 GMT", now=0.0)
+@example(value="Mon, 01 Jan 99999 00:00:00 GMT", now=0.0)
+def test_no_text_breaks_retry_after(value: str, now: float) -> None:
+    seconds = retry_after(value, now)
+    assert seconds is None or 0 <= seconds <= DAY
+
+
 @pytest.mark.parametrize(
     ("result", "state", "delay"),
     [
