@@ -10,6 +10,7 @@ import pytest
 
 from outbox.database.postgres.commit_outcome import CommitOutcomes, Mark, Session, mark, marking
 from outbox.database.postgres.faults import LOST
+from outbox.database.postgres.hosts import Session as DriverSession
 from outbox.database.postgres.server import Server
 from outbox.database.sql import insert_text
 from outbox.errors import OutcomeUnknown
@@ -30,6 +31,15 @@ async def begun(connection: asyncpg.Connection, event_id: str = "") -> Mark:
     event_id = event_id or "e" * 24
     row = await connection.fetchrow(marking(ONE_EVENT), event_id, *INSERTED)
     return await mark(connection, row, (INSERT, event_id))
+
+
+async def test_a_session_hears_what_the_server_warns_of(url: str) -> None:
+    """A COMMIT that a standby did not confirm succeeds with a warning."""
+    ours = await asyncpg.connect(url, connection_class=DriverSession)
+    for severity, heard in (("warning", True), ("notice", False)):
+        await ours.execute(f"do $$ begin raise {severity} 'so'; end $$")
+        assert [ours.heard_warning(), ours.heard_warning()] == [heard, False]
+    await ours.close()
 
 
 async def test_an_unused_id_is_not_committed(url: str) -> None:
