@@ -18,7 +18,6 @@ from gateway.records.errors import Fault, Refusal
 from gateway.records.idempotency import Once, Outcomes
 from gateway.records.record import Record
 from gateway.records.resource import Resource
-from gateway.records.values.format import of_json
 from gateway.records.values.strictjson import InvalidJson, decode
 from gateway.rest.auth import authenticate, charge
 from gateway.rest.body import ignored, read_body
@@ -100,7 +99,7 @@ def _read(request: web.Request, resource: Resource, body: bytes) -> _Batch:
 def _draft(resource: Resource, item: Any, *, strict: bool) -> Draft:
     if not isinstance(item, dict):
         return Draft(unreadable=Refusal("validation_error", "Send a JSON object as the item."))
-    draft = check(resource, item, read=of_json, creating=True)
+    draft = check(resource, item, from_json=True, creating=True)
     draft.strict = strict
     return draft
 

@@ -17,7 +17,6 @@ from gateway.domain.sales.company_settings import COMPANY, PREFIXES, CompanySett
 from gateway.records.draft import check
 from gateway.records.errors import Refusal
 from gateway.records.values import masks
-from gateway.records.values.format import of_json
 from gateway.server.app_keys import DB
 from gateway.server.http.multipart import Upload
 from gateway.server.http.turns import WRITING, turn
@@ -36,7 +35,7 @@ async def save(request: web.Request, visitor: SignedIn, form: Form) -> web.Strea
     texts = request[READER].texts
     form_inputs = inputs.inputs(texts, COMPANY.fields)
     typed = inputs.of_form(form, form_inputs)
-    draft = check(COMPANY, inputs.values(typed, form_inputs, texts, creating=False), read=of_json)
+    draft = check(COMPANY, inputs.values(typed, form_inputs, texts, creating=False), from_json=True)
     version = form.text("version")
     try:
         await request.app[DB].write(

@@ -14,7 +14,6 @@ from gateway.domain.sales import pipelines
 from gateway.domain.sales.pipelines import PIPELINE
 from gateway.records.draft import check
 from gateway.records.errors import Refusal
-from gateway.records.values.format import of_json
 from gateway.server.app_keys import DB
 
 PATH = "/console/settings/pipeline"
@@ -32,7 +31,9 @@ async def save(request: web.Request, visitor: SignedIn, form: Form) -> web.Strea
     texts = request[READER].texts
     form_inputs = inputs.inputs(texts, PIPELINE.fields)
     typed = inputs.of_form(form, form_inputs)
-    draft = check(PIPELINE, inputs.values(typed, form_inputs, texts, creating=False), read=of_json)
+    draft = check(
+        PIPELINE, inputs.values(typed, form_inputs, texts, creating=False), from_json=True
+    )
     version = form.text("version")
     try:
         await request.app[DB].write(pipelines.change, visitor.actor, draft, frozenset({version}))

@@ -21,7 +21,7 @@ from gateway.records.record import Record
 from gateway.records.slices import NOTHING, Slice
 from gateway.records.values import dates, formats
 from gateway.records.values.folding import without_case
-from gateway.records.values.format import Format, Wrong
+from gateway.records.values.formats import Format, Wrong
 from outbox.database.transaction import Tx
 
 SEARCH = formats.text(200)
