@@ -26,8 +26,7 @@ from gateway.rest.document.operations import Operation
 from gateway.rest.errors import STATUS
 from gateway.rest.params import once_of
 from gateway.rest.preferences import is_strict, unasked
-from gateway.rest.record_json import Response, respond
-from gateway.rest.stored_responses import keep, restore
+from gateway.rest.record_json import answer, keep, restore
 from gateway.server.app_keys import DB
 from outbox.database.transaction import Database, Tx, brief
 
@@ -60,15 +59,15 @@ def batch(resource: Resource, unit: Create) -> Operation:
         headers = ignored(Draft(ignored=[*asked.ignored], strict=asked.strict))
         if asked.atomic:
 
-            def response(ids: Sequence[str]) -> Response:
-                return Response(207, headers, _encode({"results": [*map(_made, range(MOST), ids)]}))
+            def response(ids: Sequence[str]) -> web.Response:
+                return answer({"results": [*map(_made, range(MOST), ids)]}, 207, headers)
 
             outcomes = Outcomes(response, keep, restore)
-            return respond(
-                await idempotency.write(db, use, outcomes, _all, caller, unit, asked.items)
-            )
+            return await idempotency.write(db, use, outcomes, _all, caller, unit, asked.items)
         results, replayed = await _each(db, caller, unit, asked.items, use)
-        return respond(Response(207, headers, _encode({"results": results}), replayed))
+        if replayed:
+            headers["Idempotent-Replayed"] = "true"
+        return answer({"results": results}, 207, headers)
 
     return describe.batch(resource, MOST)(handle)
 

@@ -8,15 +8,14 @@ from msgspec import Struct
 
 from gateway.domain.sales import company_settings
 from gateway.domain.sales.company_settings import COMPANY, CompanySettings
-from gateway.records.access import Actor
 from gateway.rest.auth import authenticate
-from gateway.rest.body import draft_of, read_body
+from gateway.rest.body import draft_of, ignored, read_body
 from gateway.rest.document import shapes
 from gateway.rest.document.describe import IF_MATCH, IF_NONE_MATCH
 from gateway.rest.document.operations import operation
 from gateway.rest.params import expected_of
-from gateway.rest.record_json import View, quoted
-from gateway.rest.records import show, show_change
+from gateway.rest.record_json import answer, quoted, readable
+from gateway.rest.records import show
 from gateway.server.app_keys import DB
 
 Company: Any = msgspec.defstruct(
@@ -38,7 +37,7 @@ async def read_company(request: web.Request) -> web.Response:
     """GET /api/settings/company: read the caller's company settings."""
     caller = await authenticate(request)
     settings = await request.app[DB].read(company_settings.read, caller)
-    return show(request, _view(caller, settings))
+    return show(request, _shown(settings), _etag(settings))
 
 
 @operation(
@@ -54,8 +53,13 @@ async def change_company(request: web.Request) -> web.Response:
     changed = await request.app[DB].write(
         company_settings.change, caller, draft, expected_of(request.headers.get("If-Match"))
     )
-    return show_change(caller, _view(caller, changed), draft)
+    headers = {"ETag": _etag(changed), **ignored(draft)}
+    return readable(caller, answer(_shown(changed), headers=headers))
 
 
-def _view(caller: Actor, settings: CompanySettings) -> View:
-    return View(caller.owner_id, Company(**settings.shown()), quoted(str(settings.version)))
+def _shown(settings: CompanySettings) -> Company:
+    return Company(**settings.shown())
+
+
+def _etag(settings: CompanySettings) -> str:
+    return quoted(str(settings.version))

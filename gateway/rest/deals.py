@@ -8,17 +8,16 @@ from msgspec import Struct
 
 from gateway.domain.sales import deals, pipelines
 from gateway.domain.sales.pipelines import PIPELINE, STAGES
-from gateway.records.access import Actor
 from gateway.records.values.numbers import show_money
 from gateway.rest.auth import authenticate
-from gateway.rest.body import draft_of, read_body
+from gateway.rest.body import draft_of, ignored, read_body
 from gateway.rest.document import shapes
 from gateway.rest.document.describe import IF_MATCH, IF_NONE_MATCH
 from gateway.rest.document.operations import operation
 from gateway.rest.errors import JSON
 from gateway.rest.params import expected_of
-from gateway.rest.record_json import View, quoted
-from gateway.rest.records import show, show_change
+from gateway.rest.record_json import answer, quoted, readable
+from gateway.rest.records import show
 from gateway.server.app_keys import DB
 
 
@@ -86,7 +85,7 @@ async def read_pipeline(request: web.Request) -> web.Response:
     """GET /api/settings/pipeline: read the stages of the caller's pipeline."""
     caller = await authenticate(request)
     pipeline = await request.app[DB].read(pipelines.read, caller)
-    return show(request, _view(caller, pipeline))
+    return show(request, _shown(pipeline), _etag(pipeline))
 
 
 @operation(
@@ -101,12 +100,16 @@ async def change_pipeline(request: web.Request) -> web.Response:
     changed = await request.app[DB].write(
         pipelines.change, caller, draft, expected_of(request.headers.get("If-Match"))
     )
-    return show_change(caller, _view(caller, changed), draft)
+    headers = {"ETag": _etag(changed), **ignored(draft)}
+    return readable(caller, answer(_shown(changed), headers=headers))
 
 
-def _view(caller: Actor, pipeline: pipelines.Pipeline) -> View:
-    shown = Pipeline([*pipeline.stages], pipeline.strict)
-    return View(caller.owner_id, shown, quoted(str(pipeline.version)))
+def _shown(pipeline: pipelines.Pipeline) -> Pipeline:
+    return Pipeline([*pipeline.stages], pipeline.strict)
+
+
+def _etag(pipeline: pipelines.Pipeline) -> str:
+    return quoted(str(pipeline.version))
 
 
 def _respond(body: Any) -> web.Response:

@@ -5,12 +5,15 @@ from collections.abc import Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
+
+import msgspec
 
 from outbox.database.transaction import Insert, Tx
 from outbox.durations import SECOND
 from outbox.events.body import encode
-from outbox.events.record_fields import RecordField, text_of
+
+_encode = msgspec.json.Encoder().encode
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +25,17 @@ class Cause:
 
 
 cause: ContextVar[Cause] = ContextVar("cause", default=Cause())  # noqa: B039 - it is frozen
+
+
+class RecordField(NamedTuple):
+    """The JSON value of a field after the write, and whether the write changed it.
+
+    Conditions of webhooks may use it beside `data`. It is in no body.
+    """
+
+    value: Any
+    changed: bool
+
 
 COLUMNS = (
     "id", "owner_id", "name", "record_id", "record_version", "webhook_id", "occurred_at",
@@ -67,3 +81,13 @@ def enqueue(
         tx.later(INSERT_ABOUT, (*row, about_id))
     tx.wake = True
     return event_id
+
+
+def text_of(fields: Mapping[str, RecordField]) -> str | None:
+    """Return the text for the column `record_fields`: a list of [name, value, changed].
+
+    None without fields.
+    """
+    if not fields:
+        return None
+    return _encode([(name, *field) for name, field in fields.items()]).decode()

@@ -22,7 +22,7 @@ from gateway.records.resource import (  # fmt: skip
     Unset,
 )
 from gateway.records.values import formats, instants, nested, numbers
-from gateway.rest.record_json import view
+from gateway.rest.record_json import members_of
 from outbox.database.transaction import Database, Tx
 from tests.support.records import asked, listed
 from tests.support.tables import in_turn
@@ -112,16 +112,16 @@ async def db(db: Database) -> Database:
 
 async def made(db: Database, resource: Resource, who: Actor = ANA, **body: Any) -> dict[str, Any]:
     draft = asked(resource, body, creating=True)
-    return view(await db.write(actions.create, who, resource, draft)).members
+    return members_of(await db.write(actions.create, who, resource, draft))
 
 
 async def changed(db: Database, resource: Resource, record_id: str, **body: Any) -> dict[str, Any]:
     draft = asked(resource, body)
-    return view(await db.write(actions.change, ANA, resource, record_id, draft)).members
+    return members_of(await db.write(actions.change, ANA, resource, record_id, draft))
 
 
 async def seen(db: Database, resource: Resource, record_id: str) -> dict[str, Any]:
-    return view(await db.read(actions.read, ANA, resource, record_id)).members
+    return members_of(await db.read(actions.read, ANA, resource, record_id))
 
 
 async def test_money_defaults_nulls_and_derived_fields(db: Database) -> None:

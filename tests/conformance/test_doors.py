@@ -26,7 +26,7 @@ from gateway.records.resource import (
 )
 from gateway.records.values import dates, formats, instants, nested, numbers
 from gateway.records.values.nested import Member
-from gateway.rest.record_json import view
+from gateway.rest.record_json import members_of
 from outbox.database.transaction import Database, Tx
 from tests.support.tables import in_turn
 
@@ -103,11 +103,11 @@ async def test_typed_values_are_stored_and_shown(db: Database) -> None:
     parts = [{"name": "Leaf", "price": 1_050, "quantity": 1_500}]
     offer = await made(db, price=1_999, endsAt=dates.Day(day), parts=parts)
     assert (offer["price"], offer["ends_at"], bool(offer["ends_day"])) == (1_999, day, True)
-    shown = view(offer).members
+    shown = members_of(offer)
     assert (shown["price"], shown["endsAt"]) == (19.99, "2026-12-15T00:00:00.000Z")
     assert shown["parts"] == [{"name": "Leaf", "price": 10.5, "quantity": 1.5}]
     again = await db.read(actions.read, ANA, OFFERS, offer.id)
-    assert (again["price"], again.etag, view(again)) == (1_999, "1", view(offer))
+    assert (again["price"], again.etag, members_of(again)) == (1_999, "1", members_of(offer))
 
 
 @in_turn(

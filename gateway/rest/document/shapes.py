@@ -30,7 +30,7 @@ from gateway.rest.document.parts import (
     title_of,
     with_text,
 )
-from gateway.rest.record_json import view
+from gateway.rest.record_json import members_of
 from gateway.rest.selections import includes
 
 MOMENT = 1_795_271_400_000_000
@@ -273,7 +273,7 @@ def _example(resource: Resource) -> Mapping[str, Any]:
             values[field.column] = field.format.accept(field.example)
     system = (example_id(resource.noun), example_id("user"), 1, MOMENT, None)
     stored = [*system, *(values.get(c) for c in resource.columns[len(SYSTEM_COLUMNS) :])]
-    members = {**view(record_of(resource, stored, MOMENT, "UTC")).members, **shown}
+    members = {**members_of(record_of(resource, stored, MOMENT, "UTC")), **shown}
     order = ("id", *resource.named, *(d.name for d in resource.derived), "createdAt")
     return {name: members[name] for name in dict.fromkeys(order) if name in members}
 

@@ -22,7 +22,8 @@ from gateway.domain.accounts.networks import share_of
 from gateway.server.app_keys import CALLER
 from gateway.server.config import Limits
 from gateway.server.http import answers
-from gateway.server.http.admission import Admission, Budget
+from gateway.server.http.admission import Admission
+from gateway.server.http.answers import Budget
 from gateway.server.http.proxies import CLIENT
 from gateway.server.http.transfer import LONGEST_SECONDS, Transfer
 from gateway.server.telemetry.logs import logger

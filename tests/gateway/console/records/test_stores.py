@@ -9,7 +9,7 @@ from gateway.records import actions
 from gateway.records.access import Actor
 from gateway.records.draft import check
 from gateway.records.record import Record
-from gateway.rest.record_json import view
+from gateway.rest.record_json import members_of
 from outbox.database.transaction import Row, Tx
 from tests.gateway.console.records.test_every_resource import fields_of
 from tests.support.console import Guest, Seen
@@ -46,7 +46,7 @@ async def made(guest: Guest, **values: Any) -> Record:
 async def read(guest: Guest, store_id: str) -> dict[str, Any]:
     """Return a store as the REST API shows it."""
     record = await guest.site.db.read(actions.read, await owner_of(guest), STORES, store_id)
-    return view(record).members
+    return members_of(record)
 
 
 async def test_faults_stand_at_their_inputs(maria: Guest) -> None:

@@ -10,8 +10,7 @@ import pytest
 from aiohttp import web
 
 from gateway.server.config import Limits
-from gateway.server.http.admission import Budget
-from gateway.server.http.answers import ANSWERS
+from gateway.server.http.answers import ANSWERS, Budget
 from gateway.server.http.connections import FRAME, Runner
 
 OURS = {"Server": "s"}
