@@ -23,12 +23,10 @@ from gateway.domain.accounts.passwords import Passwords
 from gateway.domain.accounts.sign_in import SignIn
 from gateway.domain.cells.cells import Cells
 from gateway.domain.storefront.stores.directory import Directory
-from gateway.graphql import responses as graphql
+from gateway.graphql import view as graphql
 from gateway.graphql.documents import Documents
 from gateway.graphql.graphiql import GRAPHIQL
-from gateway.graphql.routes import add_graphql
 from gateway.graphql.schema import schema
-from gateway.graphql.view import DOCUMENTS
 from gateway.mcp.routes import add_mcp
 from gateway.mcp.routes import refuse as refuse_mcp
 from gateway.records.errors import Refusal
@@ -220,7 +218,7 @@ def build_app(
     app.cleanup_ctx.append(lifetime)
     if role != "worker":
         app[ROUTE_TABLE] = ROUTES
-        app[DOCUMENTS] = Documents(schema())
+        app[graphql.DOCUMENTS] = Documents(schema())
         app[PUBLIC_KEYS] = PublicKeys(db, clock)
         set_up(app)
     for resource in resources(with_doors=role != "worker"):
@@ -299,7 +297,7 @@ def resources(*, with_doors: bool) -> tuple[web.AbstractResource, ...]:
         add_images(router)
         add_usual_addresses(router)
         add_routes(router)
-        add_graphql(router)
+        graphql.add_graphql(router)
         add_mcp(router)
         add_console(router)
     return tuple(router.resources())

@@ -6,8 +6,7 @@ from gateway.domain.catalogue import EVENTS
 from gateway.rest.document import operational
 from gateway.rest.document.deliveries import ATTRIBUTES, FORMATS, HEADERS, body_of, cause_of
 from outbox.durations import SECOND
-from outbox.events import cloud_events
-from outbox.events.body import encode
+from outbox.events import cloud_events, encode
 from outbox.events.cloud_events import Facts, extensions, source_of
 from outbox.sending.request import REQUEST_ORIGIN
 

@@ -17,7 +17,7 @@ import pytest
 from gateway.domain.accounts import api_keys, users
 from gateway.domain.sales import coupons, discounts, stock
 from gateway.domain.storefront.carts import cart_lifecycle, rows
-from gateway.graphql.ids import global_id
+from gateway.records.values.global_ids import global_id
 from gateway.server.config import environment_name
 from outbox.webhooks.secrets import new_key_line
 from tests.gateway.graphql.test_checkout_races import coupon_with_one_use, hundred_buyers, one_cart

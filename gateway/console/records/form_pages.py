@@ -17,9 +17,8 @@ from gateway.console.layout.forms import Form
 from gateway.console.layout.guard import SignedIn
 from gateway.console.layout.reader import READER
 from gateway.console.records import facts, inputs, reference_search, references
-from gateway.console.records.inputs import Input, Typed
+from gateway.console.records.inputs import Input, Picked, Typed
 from gateway.console.records.nouns import Words
-from gateway.console.records.reference_input import Picked
 from gateway.console.records.reference_search import Match
 from gateway.console.records.resource_pages import ResourcePages
 from gateway.domain.catalogue import BY_TABLE

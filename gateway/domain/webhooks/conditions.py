@@ -14,8 +14,7 @@ from gateway.domain.webhooks.samples import resource_of, sample, sample_fields
 from gateway.records.resource import Field
 from gateway.records.values.formats import Wrong
 from gateway.records.values.patterns import NOT_TEXT
-from outbox.events import text_of
-from outbox.events.body import message
+from outbox.events import message, text_of
 from outbox.webhooks.conditions import LONGEST, MOST, Condition, equal, facts_of, hold
 
 PRESENT = re.compile(r"(\S+)\s+is\s+present", re.IGNORECASE)

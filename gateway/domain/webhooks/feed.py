@@ -9,8 +9,7 @@ from gateway.records.access import Actor
 from gateway.records.errors import Fault, Refusal
 from outbox.database.transaction import Tx
 from outbox.durations import DAY, SECOND
-from outbox.events import feed
-from outbox.events.body import thin
+from outbox.events import feed, thin
 from outbox.events.feed import Entry, FeedPage, UnknownPlace
 from outbox.ids import is_id
 from outbox.queue.log import sequence_feed

@@ -8,10 +8,10 @@ from gateway.domain.storefront.sign_in import customer_passwords, sign_in
 from gateway.domain.storefront.sign_in.sign_in import SignedIn
 from gateway.domain.storefront.visitors import customers
 from gateway.domain.storefront.visitors.shopper import Shopper
-from gateway.graphql.ids import global_id
 from gateway.graphql.request_context import Args, FieldResolver, RequestContext, Resolver
 from gateway.records.errors import Refusal
 from gateway.records.record import Record
+from gateway.records.values.global_ids import global_id
 
 Payload = dict[str, Any]
 

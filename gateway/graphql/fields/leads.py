@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 
 from gateway.domain.storefront.campaigns import leads
-from gateway.graphql import ids
 from gateway.graphql.request_context import Args, FieldResolver, RequestContext, Resolver
+from gateway.records.values import global_ids as ids
 
 
 async def lead(visit: RequestContext, sent: Args) -> Args:

@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 
 from gateway.domain.storefront.campaigns import modals
-from gateway.graphql import ids
 from gateway.graphql.fields.cart import percent
-from gateway.graphql.ids import global_id
 from gateway.graphql.request_context import Args, FieldResolver, RequestContext, Resolver
 from gateway.records.record import Record
+from gateway.records.values import global_ids as ids
+from gateway.records.values.global_ids import global_id
 
 CODES = 3
 """Random codes; the write takes the first one that is free."""

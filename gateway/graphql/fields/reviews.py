@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from gateway.domain.storefront.catalogue import reviews
-from gateway.graphql import ids
 from gateway.graphql.connections import connection, slice_request
 from gateway.graphql.fields.nodes import Public
 from gateway.graphql.request_context import Args, FieldResolver, RequestContext, Resolver
 from gateway.records.record import Record
+from gateway.records.values import global_ids as ids
 
 
 async def of_hostname(visit: RequestContext, args: Args) -> Any:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.graphql.ids import global_id
+from gateway.records.values.global_ids import global_id
 from gateway.server.app_keys import DIRECTORY
 from outbox.database.transaction import Database
 from tests.gateway.graphql.test_products import made

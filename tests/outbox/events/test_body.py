@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from outbox.events.body import SAFE_INTEGER, encode
+from outbox.events import SAFE_INTEGER, encode
 from tests.support.node import run_node
 
 TOUCHY_NUMBERS = [
