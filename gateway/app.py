@@ -22,10 +22,11 @@ from gateway.domain.accounts.credentials import Credentials
 from gateway.domain.accounts.passwords import Passwords
 from gateway.domain.accounts.sign_in import SignIn
 from gateway.domain.cells.cells import Cells
-from gateway.domain.storefront.stores.directory import Directory
+from gateway.domain.storefront.sign_in.idp_keys import Providers
+from gateway.domain.storefront.stores.store_directory import Directory
 from gateway.graphql import view as graphql
-from gateway.graphql.documents import Documents
 from gateway.graphql.graphiql import GRAPHIQL
+from gateway.graphql.parsed_documents import Documents
 from gateway.graphql.schema import schema
 from gateway.mcp.routes import add_mcp
 from gateway.mcp.routes import refuse as refuse_mcp
@@ -48,15 +49,15 @@ from gateway.server.app_keys import (
     PASSWORDS,
     SIGN_IN,
 )
-from gateway.server.cells import cells_of, registration_of
+from gateway.server.cell_parts import cells_of, registration_of
 from gateway.server.config import Config
 from gateway.server.delivery import DELIVERY, Delivery, doctor_of, rules_of
-from gateway.server.http import answers, turns
+from gateway.server.http import account_turns, answers
 from gateway.server.http.bodies import UPLOADING
-from gateway.server.http.connections import FRAME
+from gateway.server.http.client_address import Proxies
+from gateway.server.http.client_connections import FRAME
 from gateway.server.http.middleware import Frame, Refuse, Watch, surface_of
-from gateway.server.http.probes import EXPOSITION, Exposition, add_probes
-from gateway.server.http.proxies import Proxies
+from gateway.server.http.monitoring_routes import EXPOSITION, Exposition, add_probes
 from gateway.server.http.public_keys import PUBLIC_KEYS, PublicKeys, add_public_keys
 from gateway.server.http.rate_limits import LIMITS, RateLimits
 from gateway.server.http.usual_addresses import add_usual_addresses
@@ -73,14 +74,14 @@ from gateway.server.telemetry.health import HEALTH, Health
 from gateway.server.telemetry.metrics import METRICS, Metrics
 from gateway.server.telemetry.trace_context import Marks
 from gateway.server.telemetry.traced import TracedDatabase
-from gateway.server.upkeep.duties import Upkeep
 from gateway.server.upkeep.fetching import Fetcher
 from gateway.server.upkeep.mailer import Mailer
+from gateway.server.upkeep.web_duties import Further, Upkeep
 from outbox.clock import Clock
 from outbox.database import sqlite
 from outbox.database.transaction import Database
 from outbox.errors import DatabaseUnavailable
-from outbox.sending.guard import Guard
+from outbox.sending.egress_guard import Guard
 from outbox.webhooks.secrets import KeyRing
 
 
@@ -174,7 +175,7 @@ def build_app(
     app[KEYRING] = keyring
     app[GUARD] = shared.guard
     app[METRICS] = watched.metrics
-    turns.set_up(app)
+    account_turns.set_up(app)
     app[UPLOADING] = Counter[str]()
     app[answers.ANSWERS] = answers.budget(config.limits)
     app[FIRST_PAGES] = first_pages = FirstPages()
@@ -187,8 +188,9 @@ def build_app(
     app[PASSWORDS] = shared.passwords
     app[SIGN_IN] = SignIn(db, shared.passwords, watched.metrics, keep)
     app[STOREFRONT] = storefront = build_storefront(
-        db, keyring, shared.passwords, shared.fetcher, shared.mailer, cells, config, keep
-    )
+        config, db, keyring, passwords=shared.passwords,
+        providers=Providers(clock, shared.fetcher), cells=cells, keep=keep,
+    )  # fmt: skip
     app[CELLS] = cells
     app[IMAGES] = shared.images
     proven = config.storefront.verify_hostnames
@@ -267,7 +269,15 @@ def build_shared(config: Config, watched: Watched, parts: Parts, stack: AsyncExi
         db, config.mail, metrics.mail, service=config.service.name, site=config.server.public_url,
         mark=cells.marked,
     )  # fmt: skip
-    return Shared(guard, Credentials(db, metrics), passwords, cells, fetcher, mailer, images)
+    return Shared(
+        guard=guard,
+        credentials=Credentials(db, metrics),
+        passwords=passwords,
+        cells=cells,
+        fetcher=fetcher,
+        mailer=mailer,
+        images=images,
+    )
 
 
 def build_work(
@@ -278,11 +288,18 @@ def build_work(
     delivery = None
     if role != "api":
         delivery = Delivery(config, db, keyring, shared.guard, watched.watch.spans, parts)
+    further = Further(
+        ring=keyring,
+        mailer=shared.mailer,
+        registration=registration_of(config, db, shared.cells),
+        lookups=lookups_of(config, db),
+        sweep_images=shared.images.sweep,
+        disk_bytes=config.database.disk_bytes,
+    )
+    file = startup.sqlite_file(config)
     upkeep = Upkeep(
-        db, metrics, shared.credentials, startup.sqlite_file(config), config.retention,
-        shared.mailer, config.database.disk_bytes, parts, keyring,
-        registration_of(config, db, shared.cells), lookups_of(config, db), shared.images.sweep,
-    )  # fmt: skip
+        db, metrics, shared.credentials, file, config.retention, further=further, parts=parts
+    )
     grace = config.server.shutdown_seconds / 2
     return Work(upkeep, delivery, db.clock, watched.health, metrics, grace)
 

@@ -25,14 +25,14 @@ from outbox.queue.replays import jobs
 from outbox.queue.upkeep.retention import Retention, expire_secrets
 from outbox.sending.addresses import Rules, parse_place
 from outbox.sending.ed25519 import SEED_BYTES
-from outbox.sending.guard import Guard
+from outbox.sending.egress_guard import Guard
 from outbox.webhooks import key_mark, signing_keys
 from outbox.webhooks.key_files import read_key_file
 from outbox.worker import WorkerSettings
+from outbox.worker.background_worker import Running
 from outbox.worker.checkpointing import Checkpointing
 from outbox.worker.duties import Duties
 from outbox.worker.recovering import Recovering
-from outbox.worker.run import Running
 from outbox.worker.scheduler import Scheduler
 
 MIGRATIONS = Path(database.__file__).parent / "migrations"

@@ -5,7 +5,7 @@ It is one module because a reader looks for every argument and its default in on
 
 import argparse
 
-from gateway.domain.imports.options import CHOICES
+from gateway.domain.imports.import_options import CHOICES
 from gateway.records.values import written_numbers, zones
 from gateway.server.program import ROLES
 from gateway.texts import CODES

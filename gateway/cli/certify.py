@@ -25,12 +25,12 @@ from outbox.clock import Clock
 from outbox.errors import OutboxError
 from outbox.ids import Ids, is_id
 from outbox.sending.addresses import Rules, parse_place
-from outbox.sending.guard import Guard
+from outbox.sending.egress_guard import Guard
 from outbox.sending.request import Header, Request, check_headers, sign_standard
 from outbox.sending.urls import Refused, check_url
 from outbox.worker.certification.judging import Finding, Verdict
 from outbox.worker.certification.run import Certification
-from outbox.worker.doctor import Doctor
+from outbox.worker.examination import Doctor
 
 SECRET_VARIABLE = "WEBHOOK_SECRET"  # noqa: S105 - the name of a variable
 MOST_SECONDS = 600.0

@@ -120,7 +120,7 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "replay", "Send failed or selected deliveries of a webhook again.",
-        "carteiro replay 019a6e1d4b7f5c2d9e3a1b0f --since 2h", _from("replay", "replay"),
+        "carteiro replay 019a6e1d4b7f5c2d9e3a1b0f --since 2h", _from("replay_command", "replay"),
         arguments.replay,
     ),
     Command(
@@ -231,39 +231,39 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "backup", "Write all data to a file, also while the server runs.",
-        "carteiro backup monday.backup", _from("data.commands", "backup"), arguments.backup,
+        "carteiro backup monday.backup", _from("data.data_commands", "backup"), arguments.backup,
     ),
     Command(
         "restore", "Put the data of a backup into the database: all of it or nothing.",
-        "carteiro restore monday.backup", _from("data.commands", "restore"), arguments.restore,
+        "carteiro restore monday.backup", _from("data.data_commands", "restore"), arguments.restore,
     ),
     Command(
         "copy", "Move all data from the SQLite file to an empty PostgreSQL database.",
         "carteiro copy --to postgresql://carteiro@localhost/carteiro",
-        _from("data.commands", "copy"), arguments.copy,
+        _from("data.data_commands", "copy"), arguments.copy,
     ),
     Command(
         "move", "Move one account to another database; on PostgreSQL servers keep running.",
         "carteiro move maria@example.com --to postgresql://carteiro@two/crm",
-        _from("moving.commands", "move"), arguments.move,
+        _from("moving.move_command", "move"), arguments.move,
     ),
     Command(
         "cells list", "List the cells with their accounts, stores, events and sizes.",
-        "carteiro cells list", _from("cells.commands", "listed"), arguments.json,
+        "carteiro cells list", _from("cells.cell_commands", "listed"), arguments.json,
     ),
     Command(
         "cells plan", "Print which accounts to move so that all cells have about the same load.",
-        "carteiro cells plan", _from("cells.commands", "planned"), arguments.json,
+        "carteiro cells plan", _from("cells.cell_commands", "planned"), arguments.json,
     ),
     Command(
         "cells map", "Write the maps by which HAProxy finds the cell of a request.",
-        "carteiro cells map --folder /etc/haproxy", _from("cells.commands", "mapped"),
+        "carteiro cells map --folder /etc/haproxy", _from("cells.cell_commands", "mapped"),
         cell_arguments.cells_map,
     ),
     Command(
         "cells push", "Replace the maps of a running HAProxy.",
         "carteiro cells push --socket /run/haproxy/carteiro.sock",
-        _from("cells.commands", "pushed"), cell_arguments.cells_push,
+        _from("cells.cell_commands", "pushed"), cell_arguments.cells_push,
     ),
     Command(
         "secrets init", "Create the key file, which encrypts webhook secrets in the database.",

@@ -15,9 +15,9 @@ from msgspec import structs
 from gateway.cli import tables
 from gateway.domain.accounts import users
 from gateway.server import startup
-from gateway.server.cells import directory_of
+from gateway.server.cell_parts import directory_of
 from gateway.server.config import FILE_VARIABLE, Config, sources
-from gateway.server.connections import connections
+from gateway.server.database_connections import connections
 from outbox.clock import SystemClock
 from outbox.database.database_urls import without_password
 from outbox.database.transaction import Database, Row

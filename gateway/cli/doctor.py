@@ -27,10 +27,10 @@ from outbox import webhooks
 from outbox.durations import SECOND
 from outbox.errors import CannotStart
 from outbox.ids import Ids, is_id
-from outbox.queue.state.deliveries import Claimed, Endpoint
+from outbox.queue.state.claimed_deliveries import Claimed, Endpoint
 from outbox.queue.state.policy import JITTER, Schedule
+from outbox.sending.egress_guard import Guard
 from outbox.sending.explained import Step, StepName
-from outbox.sending.guard import Guard
 from outbox.sending.lookups import LookupFailed
 from outbox.sending.oddities import separated
 from outbox.sending.request import SECRET_BYTES, new_secret, sign_standard
@@ -38,7 +38,7 @@ from outbox.sending.request_targets import requested
 from outbox.sending.urls import Refused, check_url
 from outbox.webhooks import Webhook, requested_urls
 from outbox.webhooks.secrets import KeyRing
-from outbox.worker.doctor import Doctor, Examination
+from outbox.worker.examination import Doctor, Examination
 
 WEBHOOKS_AT_ONCE = 500
 Addresses = Sequence[tuple[str, bool]]

@@ -35,12 +35,14 @@ async def key_add(config: Config, arguments: Namespace, say: Say) -> None:
         if user["disabled_at"] is not None:
             raise CannotStart(f"{user['email']} is disabled; enable the account first")
         text = marked(api_keys.make(db.ids), config.cell.name, user["id"])
-        await db.write(
-            api_keys.add, owner_id=user["id"], name=arguments.name.strip(), text=text,
-            scopes=arguments.scope or ["read", "write"], resources=arguments.resource,
+        key = api_keys.KeyDraft(
+            name=arguments.name.strip(),
+            text=text,
+            scopes=arguments.scope or ["read", "write"],
             expires_at=db.clock.wall() + days * DAY if days else None,
-            most=config.limits.keys_per_owner,
-        )  # fmt: skip
+            resources=arguments.resource,
+        )
+        await db.write(api_keys.add, user["id"], key, most=config.limits.keys_per_owner)
     say(text)
 
 

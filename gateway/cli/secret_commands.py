@@ -5,7 +5,7 @@ from pathlib import Path
 
 from gateway.cli.commands import Say, existing
 from gateway.cli.data import backup_keys
-from gateway.cli.data.filling import own_tables
+from gateway.cli.data.target_filling import own_tables
 from gateway.domain import sealed_columns
 from gateway.server import startup
 from gateway.server.config import Config

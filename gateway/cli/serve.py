@@ -15,14 +15,14 @@ from gateway.cli.port import cannot_listen, must_be_free, stop_on_signals
 from gateway.cli.welcome import greet
 from gateway.server import startup
 from gateway.server.app_keys import DB
-from gateway.server.cells import addresses_of
+from gateway.server.cell_parts import addresses_of
 from gateway.server.config import Config
-from gateway.server.connections import warn_of_few
+from gateway.server.database_connections import warn_of_few
 from gateway.server.delivery import DELIVERY
-from gateway.server.http.connections import Runner
+from gateway.server.http.client_connections import Runner
 from gateway.server.http.descriptors import fitted, raise_limit
 from gateway.server.http.inherited_sockets import SharedSite
-from gateway.server.http.probes import EXPOSITION
+from gateway.server.http.monitoring_routes import EXPOSITION
 from gateway.server.images import images
 from gateway.server.installation import public_address
 from gateway.server.parts import PARTS, Parts

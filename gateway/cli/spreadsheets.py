@@ -13,14 +13,14 @@ from pathlib import Path
 
 from gateway.cli import tables
 from gateway.cli.commands import Say, existing, user_of
-from gateway.cli.data.progress import Progress
+from gateway.cli.data.progress_bar import Progress
 from gateway.domain.catalogue import BY_PLURAL
-from gateway.domain.imports import column_notices, import_reports, import_uploads, jobs
+from gateway.domain.imports import column_notices, import_jobs, import_reports, import_uploads
 from gateway.domain.imports.columns import parse, parse_each
+from gateway.domain.imports.import_jobs import Import
+from gateway.domain.imports.import_options import options_of
 from gateway.domain.imports.import_steps import ENTRIES
 from gateway.domain.imports.importing import Importing
-from gateway.domain.imports.jobs import Import
-from gateway.domain.imports.options import options_of
 from gateway.records import exports
 from gateway.records.access import Actor
 from gateway.records.query import Query
@@ -56,7 +56,7 @@ async def import_(config: Config, arguments: Namespace, say: Say) -> None:
             db, actor, entry, _pieces(Path(file)), choices=lambda: choices
         )
         job = await _ended(db, actor, import_id)
-        _, faults = await db.read(jobs.read, actor, import_id)
+        _, faults = await db.read(import_jobs.read, actor, import_id)
         for fault in faults[:SHOWN]:
             where = f"line {fault.line}" + (f", {fault.heading}" if fault.heading else "")
             what = f" ({import_reports.WITHOUT})" if fault.warning else ""
@@ -144,15 +144,15 @@ async def _ended(db: Database, actor: Actor, import_id: str) -> Import:
     runner = Importing(db)
     try:
         with Progress("import", sys.stderr, db.clock) as progress:
-            while (job := await db.read(jobs.own, actor, import_id)).is_open:
+            while (job := await db.read(import_jobs.own, actor, import_id)).is_open:
                 progress.at(job.done / max(job.line_count, 1), f"{job.done} of {job.line_count}")
                 await runner.step(job)
                 await asyncio.sleep(0)
-        await jobs.clear(db, import_id)
+        await import_jobs.clear(db, import_id)
         return job
     except asyncio.CancelledError:
-        job = await db.write(jobs.cancel, actor, import_id)
-        await jobs.clear(db, import_id)
+        job = await db.write(import_jobs.cancel, actor, import_id)
+        await import_jobs.clear(db, import_id)
         sys.stderr.write(
             f"carteiro: {job.done} of {job.line_count} lines imported, the import is cancelled; "
             "the same command again updates these and does the rest\n"

@@ -11,7 +11,7 @@ from msgspec import json
 
 from gateway.cli.commands import Say
 from gateway.cli.data import backup_keys
-from gateway.cli.data.filling import must_be_known, own_tables
+from gateway.cli.data.target_filling import must_be_known, own_tables
 from gateway.records.values import dates
 from gateway.server import startup
 from gateway.server.config import Config

@@ -17,7 +17,7 @@ from gateway.console.account import (
     second_step,
     two_factor_pages,
 )
-from gateway.console.crm import routes as desk
+from gateway.console.crm import crm_routes as desk
 from gateway.console.deliveries import deliveries, history, recoveries, steering
 from gateway.console.files import export_page, import_pages
 from gateway.console.layout import static_files
@@ -27,14 +27,14 @@ from gateway.console.records import find_page, hostnames, orders, payment_secret
 from gateway.console.records.sections import SECTIONS, add_records
 from gateway.console.webhooks import (
     certification,
-    connect,
+    connect_link,
     connect_token,
     doctor,
     file_pages,
     guide,
-    options,
     rotation,
     snapshots,
+    webhook_form,
     webhooks,
 )
 from gateway.domain.imports.files import MOST_BYTES
@@ -74,9 +74,9 @@ def add_console(router: web.UrlDispatcher) -> None:
         action(login.first_account, public=True, limit=login.slow_down),
     )
 
-    get(connect.PATH, page(connect.show))
-    post(connect.PATH, action(connect.decide))
-    router.add_post(f"{connect.PATH}/token", connect_token.exchange)
+    get(connect_link.PATH, page(connect_link.show))
+    post(connect_link.PATH, action(connect_link.decide))
+    router.add_post(f"{connect_link.PATH}/token", connect_token.exchange)
 
     get("/console/webhooks", page(webhooks.index))
     post("/console/webhooks", action(webhooks.create))
@@ -86,13 +86,13 @@ def add_console(router: web.UrlDispatcher) -> None:
     post(file_pages.PATH, upload(file_pages.upload, file_pages.MOST_BYTES))
     post(f"{file_pages.PATH}/apply", action(file_pages.apply))
     get(f"{file_pages.PATH}/made", page(file_pages.made))
-    post("/console/webhooks/preview", action(options.preview_new))
+    post("/console/webhooks/preview", action(webhook_form.preview_new))
     get("/console/webhooks/{id}", page(webhooks.show))
     post("/console/webhooks/{id}", action(webhooks.edit))
     get("/console/webhooks/{id}/edit", page(webhooks.edit_page))
     get("/console/webhooks/{id}/unmatched", page(webhooks.unmatched_page))
     post("/console/webhooks/{id}/unmatched", action(webhooks.cancel_unmatched))
-    post("/console/webhooks/{id}/preview", action(options.preview))
+    post("/console/webhooks/{id}/preview", action(webhook_form.preview))
     post("/console/webhooks/{id}/pause", action(webhooks.pause))
     get("/console/webhooks/{id}/activate", page(webhooks.activate_page))
     post("/console/webhooks/{id}/activate", action(webhooks.activate))

@@ -21,7 +21,7 @@ from gateway.domain.storefront.campaigns.modals import DISCOUNT_MODALS
 from gateway.domain.storefront.catalogue import categories, reviews
 from gateway.domain.storefront.catalogue.categories import CATEGORIES
 from gateway.domain.storefront.catalogue.reviews import REVIEWS
-from gateway.domain.storefront.privacy import erasure
+from gateway.domain.storefront.privacy import customer_erasure
 from gateway.domain.storefront.stores import stores
 from gateway.domain.storefront.stores.stores import STORES
 from gateway.domain.storefront.visitors.customers import CUSTOMERS
@@ -74,7 +74,7 @@ CATALOGUE: tuple[Entry, ...] = (
     plain(EBOOKS),
     Entry(REVIEWS, None, reviews.change),
     Entry(COUPONS, coupons.create, coupons.change),
-    Entry(CUSTOMERS, None, plain(CUSTOMERS).change, erasure.remove),
+    Entry(CUSTOMERS, None, plain(CUSTOMERS).change, customer_erasure.remove),
     Entry(DISCOUNT_MODALS, modals.create, modals.change),
 )
 RESOURCES: tuple[Resource, ...] = tuple(entry.resource for entry in CATALOGUE)

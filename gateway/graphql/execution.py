@@ -33,15 +33,15 @@ from graphql.execution.collect_fields import FieldDetailsList, GroupedFieldSet
 from graphql.execution.executor_throwing_on_incremental import ExecutorThrowingOnIncremental
 from graphql.pyutils import AwaitableOrValue, Path, gather_with_cancel
 
-from gateway.graphql.admission import count
-from gateway.graphql.documents import Documents, Invalid, Known, of_refusal
 from gateway.graphql.errors import ADVICE
+from gateway.graphql.parsed_documents import Documents, Invalid, Known, of_refusal
+from gateway.graphql.request_checks import count
 from gateway.graphql.request_context import RequestContext
 from gateway.records.errors import Fault, Refusal
 from gateway.records.record import Record
 from gateway.records.values.strictjson import Digits, InvalidJson, decode
 from gateway.server.http import bodies
-from gateway.server.http.turns import EXECUTING, PARSING, turn
+from gateway.server.http.account_turns import EXECUTING, PARSING, turn
 
 JSON = "application/json"
 IN_TURN_BYTES = 8_192

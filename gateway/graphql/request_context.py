@@ -16,11 +16,16 @@ from gateway.domain.accounts.networks import share_of
 from gateway.domain.storefront.carts.rows import token_of_store
 from gateway.domain.storefront.visitors.session_tokens import recognise
 from gateway.domain.storefront.visitors.shopper import Shopper
-from gateway.graphql.admission import RELEASES, cookies_of, effective_version, must_be_allowed_by
+from gateway.graphql.request_checks import (
+    RELEASES,
+    cookies_of,
+    effective_version,
+    must_be_allowed_by,
+)
 from gateway.records.errors import Refusal
 from gateway.records.record import Record
 from gateway.server.app_keys import DB, DIRECTORY, REQUEST_ID
-from gateway.server.http.proxies import CLIENT
+from gateway.server.http.client_address import CLIENT
 from gateway.server.http.rate_limits import LIMITS
 from gateway.server.storefront import STOREFRONT, Storefront
 from outbox.database.transaction import Commits, P, T, Tx, belongs_to, commits

@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any
 
 from gateway import texts
-from gateway.domain.storefront.stores.directory import Directory
+from gateway.domain.storefront.stores.store_directory import Directory
 from gateway.records.record import Record
 from gateway.texts import Texts
 

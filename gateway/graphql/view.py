@@ -11,11 +11,11 @@ import msgspec
 from aiohttp import web
 
 from gateway.graphql import graphiql
-from gateway.graphql.admission import HEADERS, METHODS, VARY, admit, must_be_allowed
-from gateway.graphql.documents import Documents
 from gateway.graphql.errors import extensions, misdirection, render
 from gateway.graphql.execution import JSON, OperationRequest, from_body, from_query, run
 from gateway.graphql.graphiql import GRAPHIQL
+from gateway.graphql.parsed_documents import Documents
+from gateway.graphql.request_checks import HEADERS, METHODS, VARY, admit, must_be_allowed
 from gateway.graphql.request_context import RequestContext
 from gateway.graphql.store_language import language_of, say_of
 from gateway.records.errors import Refusal

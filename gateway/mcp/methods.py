@@ -6,7 +6,7 @@ from typing import Any
 
 from aiohttp import web
 
-from gateway.mcp import deliveries, reading_tools, results, writing_tools
+from gateway.mcp import delivery_tools, reading_tools, results, writing_tools
 from gateway.mcp.calls import TooLong, too_long
 from gateway.mcp.messages import (
     EARLIER,
@@ -42,7 +42,7 @@ Method = Callable[[web.Request, Message], Awaitable[dict[str, Any]]]
 @cache
 def tools() -> Mapping[str, Tool]:
     """Return all tools by name."""
-    parts = (reading_tools, writing_tools, deliveries)
+    parts = (reading_tools, writing_tools, delivery_tools)
     return {tool.name: tool for part in parts for tool in part.tools()}
 
 

@@ -57,7 +57,7 @@ async def search(given: Call) -> dict[str, Any]:
         return page | {"type": plural}
     inner, caller = await reader(given.request, "/api/me")
     kinds = [BY_PLURAL[one] for one in tool_schemas.searchable() if reaches(caller, one)]
-    groups = await scan(inner, caller, "searched", finding.find, caller, kinds, words)
+    groups = await scan(inner, caller, "searched", finding.find, kinds, words)
     matches = [
         {"type": group.resource.plural, "record": members_of(record)}
         for group in groups
@@ -150,40 +150,62 @@ def tools() -> tuple[Tool, ...]:
     """Return the tools."""
     return (
         Tool(
-            "describe", "Describe a type",
+            "describe",
+            "Describe a type",
             "The JSON Schemas of a type: its record, what create and update take, filters of list, "
             "sort keys and actions. Call it before the first create, update or filtered list.",
-            {"type": one_of(*tool_schemas.TYPES)}, ("type",),
-            {
-                "type": TEXT, "record": OBJECT, "create": OBJECT, "update": OBJECT,
-                "filters": OBJECT, "sort": TEXT, "actions": OBJECT,
+            arguments={"type": one_of(*tool_schemas.TYPES)},
+            required=("type",),
+            result={
+                "type": TEXT,
+                "record": OBJECT,
+                "create": OBJECT,
+                "update": OBJECT,
+                "filters": OBJECT,
+                "sort": TEXT,
+                "actions": OBJECT,
             },
-            "reads", describe,
+            effect="reads",
+            run=describe,
         ),
         Tool(
-            "search", "Search records",
+            "search",
+            "Search records",
             "Find records by words of their names, e-mails, titles or numbers, newest first; of "
             f"all types without `type`. {DATA}",
-            {"query": TEXT, "type": one_of(*tool_schemas.searchable())}, ("query",), _LIST,
-            "reads", search,
+            arguments={"query": TEXT, "type": one_of(*tool_schemas.searchable())},
+            required=("query",),
+            result=_LIST,
+            effect="reads",
+            run=search,
         ),
         Tool(
-            "list", "List records",
+            "list",
+            "List records",
             "A page of the records of a type. `filters` are those that describe names. While there "
             f"is a nextCursor, call again with it as cursor and the same arguments. {DATA}",
-            {
-                "type": one_of(*tool_schemas.TYPES), "filters": OBJECT,
+            arguments={
+                "type": one_of(*tool_schemas.TYPES),
+                "filters": OBJECT,
                 "sort": {"type": "string", "description": "Such as -createdAt; see describe."},
                 "updatedSince": {"type": "string", "description": "A date or date-time."},
                 "fields": _NAMES,
                 "limit": {"type": "integer", "minimum": 1, "maximum": MOST, "default": PAGE},
                 "cursor": TEXT,
             },
-            ("type",), _LIST, "reads", list_records,
+            required=("type",),
+            result=_LIST,
+            effect="reads",
+            run=list_records,
         ),
         Tool(
-            "get", "Read a record", f"One record by its id, with its etag. {DATA}",
-            {"type": one_of(*tool_schemas.TYPES), "id": ID, "fields": _NAMES}, ("type", "id"),
-            {"type": TEXT, "record": OBJECT, "etag": TEXT, "leftOut": _LEFT_OUT}, "reads", get,
+            "get",
+            "Read a record",
+            f"One record by its id, with its etag. {DATA}",
+            arguments={"type": one_of(*tool_schemas.TYPES), "id": ID, "fields": _NAMES},
+            required=("type", "id"),
+            result={"type": TEXT, "record": OBJECT, "etag": TEXT, "leftOut": _LEFT_OUT},
+            effect="reads",
+            run=get,
         ),
-    )  # fmt: skip
+    )

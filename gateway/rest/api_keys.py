@@ -91,12 +91,15 @@ async def create_key(request: web.Request) -> web.Response:
         message = "expiresAt must be in the future."
         raise refusal([Fault("expiresAt", "out_of_range", message)])
     text = request.app[CELLS].marked(api_keys.make(request.app[IDS]), caller.owner_id)
-    row = await db.write(
-        api_keys.add, owner_id=caller.owner_id, name=draft.values["name"], text=text,
-        scopes=draft.values.get("scopes") or api_keys.SCOPES, expires_at=expires_at,
+    key = api_keys.KeyDraft(
+        name=draft.values["name"],
+        text=text,
+        scopes=draft.values.get("scopes") or api_keys.SCOPES,
+        expires_at=expires_at,
         resources=draft.values.get("resources"),
-        most=request.app[ACCOUNT_RULES].most_keys, actor=caller,
-    )  # fmt: skip
+    )
+    most = request.app[ACCOUNT_RULES].most_keys
+    row = await db.write(api_keys.add, caller.owner_id, key, most=most, actor=caller)
     return respond(NewKey(*_key(row), key=text), 201, draft)
 
 

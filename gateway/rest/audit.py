@@ -65,13 +65,18 @@ class AuditLog(Struct, frozen=True, rename="camel"):
 EXAMPLE = AuditLog(
     [
         AuditEntry(
-            shapes.example_id("audit"), shapes.NOW,
-            AuditActor("api_key", shapes.example_id("key"), "Zapier"), "updated", "contact",
-            ["phone", "tags"], shapes.example_id("contact"), "6b7f0c1e",
+            id=shapes.example_id("audit"),
+            at=shapes.NOW,
+            actor=AuditActor("api_key", shapes.example_id("key"), "Zapier"),
+            action="updated",
+            resource="contact",
+            fields=["phone", "tags"],
+            record_id=shapes.example_id("contact"),
+            request_id="6b7f0c1e",
         )
     ],
     False,
-)  # fmt: skip
+)
 
 
 @operation(
@@ -104,7 +109,7 @@ async def list_audit(request: web.Request) -> web.Response:
         raise paging.no_place(name)
     wanted = Query(*(query.get(name, "").strip() for name in ("recordId", "actor", "action")))
     if wanted.narrow and wanted.possible:
-        page = await scan(request, caller, "filtered", entries.page, caller, wanted, after, limit)
+        page = await scan(request, caller, "filtered", entries.page, wanted, after, size=limit)
     else:
         page = await lists.read(request, entries.page, caller, wanted, after, limit)
     headers = {"Content-Type": JSON}
@@ -123,8 +128,14 @@ def _shown(entry: entries.Entry) -> AuditEntry:
         who.kind, UNSET if who.id is None else who.id, UNSET if who.name is None else who.name
     )
     return AuditEntry(
-        entry.id, dates.show(entry.at), actor, entry.action, entry.resource, list(entry.fields),
-        UNSET if entry.record_id is None else entry.record_id,
-        UNSET if entry.request_id is None else entry.request_id,
-        UNSET if entry.client is None else "mcp", UNSET if entry.client is None else entry.client,
-    )  # fmt: skip
+        id=entry.id,
+        at=dates.show(entry.at),
+        actor=actor,
+        action=entry.action,
+        resource=entry.resource,
+        fields=list(entry.fields),
+        record_id=UNSET if entry.record_id is None else entry.record_id,
+        request_id=UNSET if entry.request_id is None else entry.request_id,
+        via=UNSET if entry.client is None else "mcp",
+        client=UNSET if entry.client is None else entry.client,
+    )

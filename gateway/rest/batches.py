@@ -63,7 +63,9 @@ def batch(resource: Resource, unit: Create) -> Operation:
                 return answer({"results": [*map(_made, range(MOST), ids)]}, 207, headers)
 
             outcomes = Outcomes(response, keep, restore)
-            return await idempotency.write(db, use, outcomes, _all, caller, unit, asked.items)
+            return await idempotency.write(
+                db, use, outcomes, _all, caller, asked.items, create=unit
+            )
         results, replayed = await _each(db, caller, unit, asked.items, use)
         if replayed:
             headers["Idempotent-Replayed"] = "true"
@@ -104,12 +106,12 @@ def _draft(resource: Resource, item: Any, *, strict: bool) -> Draft:
 
 
 @brief
-async def _all(tx: Tx, actor: Actor, unit: Create, items: Sequence[Draft]) -> list[str]:
+async def _all(tx: Tx, actor: Actor, items: Sequence[Draft], *, create: Create) -> list[str]:
     """Create all records; return their ids. Raises one refusal with the faults of all items."""
     ids, faults = list[str](), list[Fault]()
     for index, item in enumerate(items):
         try:
-            ids.append((await unit(tx, actor, item)).id)
+            ids.append((await create(tx, actor, item)).id)
         except Refusal as refusal:
             faults += _within(index, refusal)
     if faults:

@@ -15,7 +15,7 @@ from gateway.records.values.strictjson import InvalidJson, decode
 from gateway.rest.errors import JSON
 from gateway.rest.preferences import APPLIED, is_strict, unasked
 from gateway.server.http import bodies
-from gateway.server.http.turns import PARSING, turn
+from gateway.server.http.account_turns import PARSING, turn
 
 _HEADER_NAME = re.compile(r"[A-Za-z0-9_.\[\]-]{1,64}", re.ASCII)
 PRIVATE = {"Content-Type": JSON, "Cache-Control": "no-store"}

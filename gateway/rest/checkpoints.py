@@ -18,7 +18,7 @@ from gateway.rest.document.operations import operation
 from gateway.rest.errors import JSON
 from gateway.rest.params import window
 from gateway.server.app_keys import DB, KEYRING
-from outbox.queue.proof.checkpoints import Checkpoint as Stored
+from outbox.queue.proof.chain_checkpoints import Checkpoint as Stored
 
 Jws = Annotated[str, Meta(description="A compact JWS (RFC 7515) with EdDSA.")]
 

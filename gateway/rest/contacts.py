@@ -43,7 +43,9 @@ async def _upsert(request: web.Request) -> web.Response:
 
     use = once_of(caller, request.headers.get("Idempotency-Key"), "POST", request.path, body)
     outcomes = Outcomes(response, keep, restore)
-    put = await idempotency.write(request.app[DB], use, outcomes, _put, caller, new, changes)
+    put = await idempotency.write(
+        request.app[DB], use, outcomes, _put, caller, new=new, changes=changes
+    )
     return readable(caller, put)
 
 

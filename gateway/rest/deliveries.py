@@ -1,4 +1,7 @@
-"""Handles deliveries: the list, one with its attempts, and its replay."""
+"""Handles deliveries: the list, one with its attempts, and its replay.
+
+It is one module because its shapes, with their examples, are those of its three handlers.
+"""
 
 from base64 import b64encode
 
@@ -28,7 +31,7 @@ from gateway.rest.errors import JSON
 from gateway.rest.params import once_of, window
 from gateway.rest.record_json import answer, keep, readable, restore
 from gateway.rest.scans import scan
-from gateway.rest.waits import Waiting
+from gateway.rest.shown_waits import Waiting
 from gateway.server.app_keys import DB
 from gateway.server.http import bodies
 from outbox.database.transaction import brief
@@ -97,26 +100,55 @@ class Deliveries(Struct, frozen=True, rename="camel"):
 
 
 EXAMPLE = Delivery(
-    shapes.example_id("delivery"), shapes.example_id("event"), shapes.example_id("webhook"),
-    shapes.example_id("contact"), "exhausted", "event", 1, shapes.NOW, event="contact.created",
-    reason="http_5xx", last_outcome="http_5xx", last_status=503, finished_at=shapes.NOW,
-)  # fmt: skip
+    id=shapes.example_id("delivery"),
+    event_id=shapes.example_id("event"),
+    webhook_id=shapes.example_id("webhook"),
+    record_id=shapes.example_id("contact"),
+    state="exhausted",
+    origin="event",
+    attempt_count=1,
+    created_at=shapes.NOW,
+    event="contact.created",
+    reason="http_5xx",
+    last_outcome="http_5xx",
+    last_status=503,
+    finished_at=shapes.NOW,
+)
 ATTEMPT = Attempt(
-    1, "event", "http_5xx", shapes.NOW, 83.412, "https://hooks.example.com/carteiro",
-    [AttemptHeader("Content-Type", "application/json"), AttemptHeader("Authorization", "***")],
-    [AttemptHeader("Content-Type", "text/plain")], 503, address="203.0.113.7",
-    response_body="maintenance", response_truncated=False,
-)  # fmt: skip
+    number=1,
+    kind="event",
+    outcome="http_5xx",
+    started_at=shapes.NOW,
+    duration_ms=83.412,
+    url="https://hooks.example.com/carteiro",
+    request_headers=[
+        AttemptHeader("Content-Type", "application/json"),
+        AttemptHeader("Authorization", "***"),
+    ],
+    response_headers=[AttemptHeader("Content-Type", "text/plain")],
+    status=503,
+    address="203.0.113.7",
+    response_body="maintenance",
+    response_truncated=False,
+)
 DETAIL = DeliveryDetail(
     **msgspec.structs.asdict(EXAMPLE), attempts=[ATTEMPT], record_version=1,
     body='{"event":"contact.created","timestamp":1795271400,"data":{}}',
     occurred_at=shapes.NOW, request_id="6b7f0c1e",
 )  # fmt: skip
 REPLAYED = ReplayedDelivery(
-    shapes.example_id("replay"), shapes.example_id("event"), shapes.example_id("webhook"),
-    shapes.example_id("contact"), "parked", "replay", 0, shapes.NOW, event="contact.created",
-    waiting=Waiting("paused"), warnings=[DeliveryWarning(TWICE, shapes.example_id("delivery"))],
-)  # fmt: skip
+    id=shapes.example_id("replay"),
+    event_id=shapes.example_id("event"),
+    webhook_id=shapes.example_id("webhook"),
+    record_id=shapes.example_id("contact"),
+    state="parked",
+    origin="replay",
+    attempt_count=0,
+    created_at=shapes.NOW,
+    event="contact.created",
+    waiting=Waiting("paused"),
+    warnings=[DeliveryWarning(TWICE, shapes.example_id("delivery"))],
+)
 
 
 @operation(
@@ -157,10 +189,13 @@ async def list_deliveries(request: web.Request) -> web.Response:
     if after and not delivery_search.is_cursor(after):
         raise paging.no_place(name)
     caller.must("read")
+    wanted = delivery_search.Wanted(
+        webhook_id=query.get("webhookId", "").lower(), record_id=query.get("recordId", "").lower()
+    )
+    of = log.DeliveryQuery(only, query.get("event", ""))
     page = await scan(
-        request, caller, "searched", delivery_search.deliveries, caller, db.clock, "",
-        query.get("webhookId", "").lower(), log.DeliveryQuery(only, query.get("event", "")),
-        after.lower(), record_id=query.get("recordId", "").lower(), size=limit,
+        request, caller, "searched", delivery_search.deliveries,
+        clock=db.clock, wanted=wanted, query=of, after=after.lower(), size=limit,
     )  # fmt: skip
     now = db.clock.wall()
     data = [
@@ -241,17 +276,28 @@ def _attempt(attempt: log.Attempt) -> Attempt:
     body = attempt.body
     exact = body is None or body.exact
     return Attempt(
-        attempt.number, attempt.kind, attempt.outcome, dates.show(attempt.started_at),
-        attempt.total_us / 1000, attempt.url, _headers(attempt.request_headers),
-        _headers(attempt.response_headers),
-        UNSET if attempt.status is None else attempt.status,
-        UNSET if attempt.failure is None else attempt.failure,
-        UNSET if attempt.address is None else attempt.address,
-        UNSET if body is None else body.text,
-        UNSET if not answered else attempt.truncated if body is None else body.cut,
-        UNSET if exact else b64encode(attempt.response_body or b"").decode("ascii"),
-        attempt.notes or UNSET,
-    )  # fmt: skip
+        number=attempt.number,
+        kind=attempt.kind,
+        outcome=attempt.outcome,
+        started_at=dates.show(attempt.started_at),
+        duration_ms=attempt.total_us / 1000,
+        url=attempt.url,
+        request_headers=_headers(attempt.request_headers),
+        response_headers=_headers(attempt.response_headers),
+        status=UNSET if attempt.status is None else attempt.status,
+        error=UNSET if attempt.failure is None else attempt.failure,
+        address=UNSET if attempt.address is None else attempt.address,
+        response_body=UNSET if body is None else body.text,
+        response_truncated=UNSET
+        if not answered
+        else attempt.truncated
+        if body is None
+        else body.cut,
+        response_body_base64=UNSET
+        if exact
+        else b64encode(attempt.response_body or b"").decode("ascii"),
+        notes=attempt.notes or UNSET,
+    )
 
 
 def _headers(pairs: list[tuple[str, str]]) -> list[AttemptHeader]:

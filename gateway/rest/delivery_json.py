@@ -6,7 +6,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from gateway.records.values import dates
 from gateway.records.values.schemas import Id, Instant
-from gateway.rest.waits import Waiting, shown_wait
+from gateway.rest.shown_waits import Waiting, shown_wait
 from outbox.queue.log import delivery_types as log
 from outbox.queue.state.waits import Waiting as Held
 

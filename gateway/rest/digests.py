@@ -59,8 +59,9 @@ def digest_of(resource: Resource) -> Operation:
         if end is not None and end <= start:
             raise refused("to", "Send an id that is greater than `from`.")
         found = await scan(
-            request, caller, "reported", digests.digest, caller, resource, start, end,
-            _parts(query.get("parts", "")),
+            request, caller, "reported", digests.digest, resource,
+            start=start, end=end,
+            parts=_parts(query.get("parts", "")),
         )  # fmt: skip
         body = Digest([_shown(part) for part in found.parts], found.onward or UNSET)
         return web.Response(

@@ -19,10 +19,10 @@ from gateway.rest.body import respond
 from gateway.rest.document import shapes
 from gateway.rest.document.describe import id_of
 from gateway.rest.document.operations import Operation, operation
-from gateway.rest.document.parts import title_of
+from gateway.rest.document.schema_parts import title_of
 from gateway.rest.records import verb_with
 from gateway.server.app_keys import CELLS, DB, IDS
-from gateway.server.http.proxies import CLIENT
+from gateway.server.http.client_address import CLIENT
 from gateway.server.installation import SITE
 from outbox.database.transaction import Tx
 

@@ -21,7 +21,7 @@ from gateway.rest.document.operations import Parameter, operation
 from gateway.rest.params import LARGEST, refused, window
 from gateway.rest.scans import scan
 from gateway.server.installation import SITE, WEBHOOK_RULES
-from outbox.events.feed import Entry
+from outbox.events.event_feed import Entry
 from outbox.ids import is_id
 
 BY_NUMBER = ("webhook", "sequence", "from", "to")
@@ -123,7 +123,7 @@ async def list_events(request: web.Request) -> web.Response:
     if query.get("types"):
         # A search for some event types is slower than reading the next events.
         page = await scan(
-            request, caller, "searched", feed.page, caller, after=after, names=names or None,
+            request, caller, "searched", feed.page, after=after, names=names or None,
             limit=limit, days=days,
         )  # fmt: skip
     else:
@@ -186,8 +186,12 @@ def _number(query: Mapping[str, str], name: str, default: int) -> int:
 
 def _shown(entry: Entry) -> Event:
     return Event(
-        entry.id, entry.name, entry.record_id, entry.record_version, dates.show(entry.occurred_at),
-        None if entry.body is None else entry.body.decode(),
-        UNSET if entry.request_id is None else entry.request_id,
-        UNSET if entry.erased_at is None else dates.show(entry.erased_at),
-    )  # fmt: skip
+        id=entry.id,
+        event=entry.name,
+        record_id=entry.record_id,
+        record_version=entry.record_version,
+        occurred_at=dates.show(entry.occurred_at),
+        body=None if entry.body is None else entry.body.decode(),
+        request_id=UNSET if entry.request_id is None else entry.request_id,
+        erased_at=UNSET if entry.erased_at is None else dates.show(entry.erased_at),
+    )

@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator
 
 from aiohttp import web
 
-from gateway.domain.imports import import_reports, jobs
+from gateway.domain.imports import import_jobs, import_reports
 from gateway.rest.auth import authenticate
 from gateway.rest.document import describe
 from gateway.rest.document.operations import Shape, operation
@@ -35,7 +35,7 @@ async def read_faults(request: web.Request) -> web.StreamResponse:
     description="The first 10,000 lines with faults, with the heading and the separator of the "
     "file, to be mended and imported again. Lines that were imported without a cell begin with "
     f"`{import_reports.OWN_ID}`, the id of their record, which an import then updates. The latest "
-    f"{jobs.WITH_LINES} imports have them.",
+    f"{import_jobs.WITH_LINES} imports have them.",
 )  # fmt: skip
 async def read_lines(request: web.Request) -> web.StreamResponse:
     """GET /api/imports/{id}/lines.csv: the faulty lines of an import as a file."""

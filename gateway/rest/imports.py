@@ -1,4 +1,7 @@
-"""Handles imports: a CSV file becomes a job, which a client reads and can cancel."""
+"""Handles imports: a CSV file becomes a job, which a client reads and can cancel.
+
+It is one module because all its handlers return the job that `shown` describes.
+"""
 
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -10,14 +13,14 @@ from aiohttp import web
 from msgspec import UNSET, Struct, UnsetType
 
 from gateway.domain.catalogue import Entry
-from gateway.domain.imports import column_notices, import_uploads, jobs
+from gateway.domain.imports import column_notices, import_jobs, import_uploads
 from gateway.domain.imports.columns import parse, parts
 from gateway.domain.imports.decoding import CHARSETS
 from gateway.domain.imports.files import MOST_BYTES, MOST_COLUMNS, MOST_LINES
+from gateway.domain.imports.import_jobs import Import, LineFault
+from gateway.domain.imports.import_options import CHOICES, options_of
 from gateway.domain.imports.import_steps import ENTRIES
 from gateway.domain.imports.import_uploads import Choices
-from gateway.domain.imports.jobs import Import, LineFault
-from gateway.domain.imports.options import CHOICES, options_of
 from gateway.records.errors import Refusal
 from gateway.records.resource import Resource
 from gateway.records.values import dates
@@ -97,10 +100,27 @@ class Imports(Struct, frozen=True):
 
 
 RUNNING = ImportJob(
-    shapes.example_id("import"), "contacts", "running", False, "utf-8",
-    {"Nome": "name", "E-mail": "email"}, ["Columns not imported: Apelido."], 1042, 0, 0, 0, 0, 0, 0,
-    "auto", "auto", "lenient", "refuse", shapes.NOW, faults=[],
-)  # fmt: skip
+    id=shapes.example_id("import"),
+    type="contacts",
+    state="running",
+    dry_run=False,
+    encoding="utf-8",
+    columns={"Nome": "name", "E-mail": "email"},
+    notices=["Columns not imported: Apelido."],
+    rows=1042,
+    done=0,
+    created=0,
+    updated=0,
+    unchanged=0,
+    faulty=0,
+    warnings=0,
+    numbers="auto",
+    dates="auto",
+    mode="lenient",
+    duplicates="refuse",
+    created_at=shapes.NOW,
+    faults=[],
+)
 ENDED = msgspec.structs.replace(
     RUNNING, state="done", done=1042, created=1000, updated=40, unchanged=1, faulty=1, warnings=1,
     finished_at=shapes.NOW,
@@ -134,17 +154,31 @@ def shown(job: Import, faults: Sequence[LineFault] | None = None) -> ImportJob:
     told = column_notices.of(ENTRIES[job.plural].resource, job.headings, job.fields)
     ended = job.finished_at
     return ImportJob(
-        job.id, job.plural, job.state, job.dry_run, job.encoding, columns,  # type: ignore[arg-type] # the schema of the table checks it
-        [one.text for one in told], job.line_count, job.done, job.created, job.updated,
-        job.unchanged, job.faulty, job.warnings,
-        job.options.numbers, job.options.dates, job.options.mode, job.options.duplicates,
-        dates.show(job.created_at),
-        UNSET if ended is None else dates.show(ended),
-        UNSET if job.reason is None else job.reason,
-        UNSET if faults is None else [
-            ImportFault(f.line, f.heading, f.error, f.value, f.warning) for f in faults
-        ],
-    )  # fmt: skip
+        id=job.id,
+        type=job.plural,
+        state=job.state,  # type: ignore[arg-type] # the schema of the table checks it
+        dry_run=job.dry_run,
+        encoding=job.encoding,
+        columns=columns,
+        notices=[one.text for one in told],
+        rows=job.line_count,
+        done=job.done,
+        created=job.created,
+        updated=job.updated,
+        unchanged=job.unchanged,
+        faulty=job.faulty,
+        warnings=job.warnings,
+        numbers=job.options.numbers,
+        dates=job.options.dates,
+        mode=job.options.mode,
+        duplicates=job.options.duplicates,
+        created_at=dates.show(job.created_at),
+        finished_at=UNSET if ended is None else dates.show(ended),
+        reason=UNSET if job.reason is None else job.reason,
+        faults=UNSET
+        if faults is None
+        else [ImportFault(f.line, f.heading, f.error, f.value, f.warning) for f in faults],
+    )
 
 
 def import_of(entry: Entry) -> Operation:
@@ -160,7 +194,7 @@ def import_of(entry: Entry) -> Operation:
         import_id = await import_uploads.receive(
             db, caller, entry, sent.pieces, choices=sent.choices, charset=sent.charset
         )
-        job = await db.read(jobs.own, caller, import_id)
+        job = await db.read(import_jobs.own, caller, import_id)
         headers = PRIVATE | {"Location": f"/api/imports/{import_id}"}
         if "read" not in caller.scopes:
             return web.Response(status=202, text=json.dumps({"id": import_id}), headers=headers)
@@ -264,7 +298,7 @@ def _charset(header: str | None, *, part: bool = False) -> str:
 async def list_imports(request: web.Request) -> web.Response:
     """GET /api/imports: the latest imports of the caller."""
     caller = await authenticate(request)
-    latest = await request.app[DB].read(jobs.listed, caller)
+    latest = await request.app[DB].read(import_jobs.listed, caller)
     body = msgspec.json.encode(Imports([shown(job) for job in latest]))
     return web.Response(body=body, headers=PRIVATE)
 
@@ -277,7 +311,7 @@ async def list_imports(request: web.Request) -> web.Response:
 async def read_import(request: web.Request) -> web.Response:
     """GET /api/imports/{id}: an import with its faults."""
     caller = await authenticate(request)
-    job, faults = await request.app[DB].read(jobs.read, caller, request.match_info["id"])
+    job, faults = await request.app[DB].read(import_jobs.read, caller, request.match_info["id"])
     return web.Response(body=msgspec.json.encode(shown(job, faults)), headers=PRIVATE)
 
 
@@ -292,9 +326,9 @@ async def cancel_import(request: web.Request) -> web.Response:
     """DELETE /api/imports/{id}: cancel an import between two of its transactions."""
     caller = await authenticate(request)
     db = request.app[DB]
-    job = await db.write(jobs.cancel, caller, request.match_info["id"])
-    await jobs.clear(db, job.id)
+    job = await db.write(import_jobs.cancel, caller, request.match_info["id"])
+    await import_jobs.clear(db, job.id)
     if "read" not in caller.scopes:
         return web.Response(text=json.dumps({"id": job.id}), headers=PRIVATE)
-    job, faults = await db.read(jobs.read, caller, job.id)
+    job, faults = await db.read(import_jobs.read, caller, job.id)
     return web.Response(body=msgspec.json.encode(shown(job, faults)), headers=PRIVATE)

@@ -20,8 +20,8 @@ from gateway.records.resource import Resource
 from gateway.rest.errors import JSON
 from gateway.rest.record_json import shown
 from gateway.server.app_keys import DB
+from gateway.server.http.account_turns import BUILDING, turn
 from gateway.server.http.answers import Flow
-from gateway.server.http.turns import BUILDING, turn
 from outbox.database.transaction import P, T, Tx
 
 AT_ONCE = 50

@@ -16,7 +16,7 @@ from gateway.rest.document import shapes
 from gateway.rest.document.describe import id_of
 from gateway.rest.document.operations import Parameter, operation
 from gateway.server.app_keys import DB, KEYRING
-from gateway.server.http.proxies import CLIENT
+from gateway.server.http.client_address import CLIENT
 from gateway.server.http.rate_limits import LIMITS
 from outbox.database.transaction import belongs_to
 from outbox.ids import is_id

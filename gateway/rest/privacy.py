@@ -18,7 +18,7 @@ from gateway.rest.body import PRIVATE, respond
 from gateway.rest.document import shapes
 from gateway.rest.document.describe import id_of, page_size
 from gateway.rest.document.operations import Operation, Response, Shape, operation
-from gateway.rest.document.parts import title_of
+from gateway.rest.document.schema_parts import title_of
 from gateway.rest.params import window
 from gateway.server.app_keys import DB, KEYRING
 from gateway.server.http import bodies
@@ -73,10 +73,15 @@ class Erasures(Struct, frozen=True, rename="camel"):
 
 
 _RUNNING = Erasure(
-    shapes.example_id("erasure"), shapes.example_id("contact"), "contacts", "running", shapes.NOW,
-    [shapes.example_id("contact")], {"contacts": 1, "activities": 3},
-    [Kept("orders", certificates.why("orders"), 2), Kept("audit", certificates.why("audit"))],
-)  # fmt: skip
+    id=shapes.example_id("erasure"),
+    record_id=shapes.example_id("contact"),
+    resource="contacts",
+    state="running",
+    requested_at=shapes.NOW,
+    record_ids=[shapes.example_id("contact")],
+    erased={"contacts": 1, "activities": 3},
+    kept=[Kept("orders", certificates.why("orders"), 2), Kept("audit", certificates.why("audit"))],
+)
 EXAMPLE = msgspec.structs.replace(
     _RUNNING, state="done", completed_at=shapes.NOW,
     erased={"contacts": 1, "activities": 3, "events": 4, "deliveries": 2, "attempts": 5},

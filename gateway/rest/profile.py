@@ -21,7 +21,7 @@ from gateway.rest.body import draft_of, read_body, respond
 from gateway.rest.document import shapes
 from gateway.rest.document.operations import operation
 from gateway.server.app_keys import CREDENTIALS, DB, PASSWORDS
-from gateway.server.http.proxies import CLIENT
+from gateway.server.http.client_address import CLIENT
 from gateway.server.http.rate_limits import LIMITS
 from gateway.server.installation import ACCOUNT_RULES
 from outbox.database.transaction import Row

@@ -20,7 +20,7 @@ from gateway.rest.auth import authenticate
 from gateway.rest.body import draft_of, ignored, read_body
 from gateway.rest.document import describe, shapes
 from gateway.rest.document.operations import Operation, path_of
-from gateway.rest.document.parts import title_of
+from gateway.rest.document.schema_parts import title_of
 from gateway.rest.errors import JSON
 from gateway.rest.first_pages import First
 from gateway.rest.params import expected_of, once_of, query_of
@@ -154,7 +154,8 @@ def verb_with(
                 return written(done, headers=headers)
             return written(done, 201, {**headers, "Location": f"{path_of(makes)}/{done.id}"})
 
-        return await _once(request, caller, body, response, unit, request.match_info["id"], draft)
+        arguments = (request.match_info["id"], draft)
+        return await _once(request, caller, body, response, unit, *arguments)
 
     word = _word(unit)
     body_shape = shapes.some(fields, takes, f"{title_of(resource)}{word.capitalize()}")
@@ -182,12 +183,16 @@ def page(resource: Resource, **of: str) -> Operation:
             cursor = text_of(resource, query, content.onward)
             envelope = lists.envelope(content, query.page, query.limit, cursor)
             link = _link(request, cursor)
-            return selections.page(
-                request, caller, resource, content, envelope, link, chosen, included
-            )  # fmt: skip
+            if not chosen.includes:
+                return lists.page(
+                    request, caller, resource, content, envelope, headers=link, show=chosen.shown
+                )
+            records = lists.pieces(request, caller, resource, content, chosen.shown)
+            head = lists.flow(records, envelope)
+            return selections.page(request, caller, head, link, included)
         kind = costly(resource, query)
         if kind is not None:
-            content = await scan(request, caller, kind, actions.page, caller, resource, query)
+            content = await scan(request, caller, kind, actions.page, resource, list_query=query)
         elif list_versions.has(query):
             first = await first_pages.read(request, caller, resource, query)
             if isinstance(first, First):
@@ -198,7 +203,8 @@ def page(resource: Resource, **of: str) -> Operation:
             content = await lists.read(request, actions.page, caller, resource, query)
         cursor = text_of(resource, query, content.onward)
         beside = lists.envelope(content, query.page, query.limit, cursor)
-        return lists.page(request, caller, resource, content, beside, _link(request, cursor))
+        link = _link(request, cursor)
+        return lists.page(request, caller, resource, content, beside, headers=link)
 
     return describe.page(resource, **of)(handle)
 

@@ -72,30 +72,67 @@ _MONTH: dict[str, Any] = {
 }
 EXAMPLES: dict[str, Body] = {
     "sales": SalesReport(
-        report="sales", **_MONTH, group_by="month", currency="BRL",
-        data=[SalesRow("2026-11", 2, 22500.5, 5, 4904.5, 3, 2942.7)],
+        report="sales",
+        **_MONTH,
+        group_by="month",
+        currency="BRL",
+        data=[
+            SalesRow(
+                group="2026-11",
+                deals_won=2,
+                deals_won_value=22500.5,
+                invoices_issued=5,
+                invoices_issued_total=4904.5,
+                invoices_paid=3,
+                invoices_paid_total=2942.7,
+            )
+        ],
         totals=SalesTotals(2, 22500.5, 5, 4904.5, 3, 2942.7),
     ),
     "funnel": FunnelReport(
-        report="funnel", timezone="America/Sao_Paulo", group_by="stage", currency="BRL",
-        data=[FunnelRow("proposal", 3, 30000, 1, 1, 1, 12.5, 50.0)],
-        totals=FunnelTotals(3, 30000, 1, 1, 1, 12.5, 50.0),
+        report="funnel",
+        timezone="America/Sao_Paulo",
+        group_by="stage",
+        currency="BRL",
+        data=[
+            FunnelRow(
+                group="proposal",
+                count=3,
+                value=30000,
+                open=1,
+                won=1,
+                lost=1,
+                average_age_days=12.5,
+                conversion_rate=50.0,
+            )
+        ],
+        totals=FunnelTotals(
+            count=3, value=30000, open=1, won=1, lost=1, average_age_days=12.5, conversion_rate=50.0
+        ),
     ),
     "receivables": ReceivablesReport(
-        report="receivables", timezone="America/Sao_Paulo", group_by="age", currency="BRL",
+        report="receivables",
+        timezone="America/Sao_Paulo",
+        group_by="age",
+        currency="BRL",
         data=[ReceivablesRow("current", 4, 3923.6), ReceivablesRow("1-30", 1, 980.9)],
         totals=ReceivablesTotals(5, 4904.5, 980.9),
     ),
     "activities": ActivitiesReport(
-        report="activities", **_MONTH, group_by="month",
-        data=[ActivitiesRow("2026-11", 4, 2, 1, 0, 0, 7)],
+        report="activities",
+        **_MONTH,
+        group_by="month",
+        data=[ActivitiesRow(group="2026-11", call=4, email=2, meeting=1, note=0, task=0, total=7)],
         totals=ActivitiesTotals(4, 2, 1, 0, 0, 7),
     ),
     "leads": LeadsReport(
-        report="leads", timezone="America/Sao_Paulo", group_by="source",
-        data=[LeadsRow("web", 8, 2, 25.0)], totals=LeadsTotals(8, 2, 25.0),
+        report="leads",
+        timezone="America/Sao_Paulo",
+        group_by="source",
+        data=[LeadsRow("web", 8, 2, 25.0)],
+        totals=LeadsTotals(8, 2, 25.0),
     ),
-}  # fmt: skip
+}
 
 
 @operation("listReports", "Reports", "List the reports", shapes.struct(INDEX))
@@ -117,7 +154,7 @@ def report(kind: Kind) -> Operation:
             raise refused("format", message)
         caller.must("read")
         query = _asked(request.query)
-        report = await scan(request, caller, "reported", kind.unit, caller, query)
+        report = await scan(request, caller, "reported", kind.unit, query)
         body = body_of(kind.name, report)
         if form == "csv":
             return web.Response(

@@ -24,12 +24,12 @@ async def scan(
     request: web.Request,
     actor: Actor,
     kind: Costly,
-    unit: Callable[Concatenate[Tx, P], Awaitable[T]],
+    unit: Callable[Concatenate[Tx, Actor, P], Awaitable[T]],
     /,
     *args: P.args,
     **kwargs: P.kwargs,
 ) -> T:
-    """Run an expensive unit and charge its cost; authentication charged one token already.
+    """Run an expensive unit of the actor and charge its cost, less the token charged before.
 
     Raises rate_limited, and ConnectionResetError when the client disconnects.
     """
@@ -37,7 +37,7 @@ async def scan(
     connection = request.protocol
     if request.transport is None:
         raise ConnectionResetError(GONE)
-    work = asyncio.ensure_future(request.app[DB].scan(actor.owner_id, unit, *args, **kwargs))
+    work = asyncio.ensure_future(request.app[DB].scan(actor.owner_id, unit, actor, *args, **kwargs))
     if isinstance(connection, Connection):
         connection.on_lost = work.cancel
     try:

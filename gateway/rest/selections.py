@@ -111,8 +111,9 @@ async def read(
     kind = costly(resource, query)
     if kind is not None:
         content, beside = await scan(
-            request, caller, kind, included.page, caller, resource, query, selection.includes
-        )
+            request, caller, kind, included.page,
+            resource=resource, query=query, includes=selection.includes,
+        )  # fmt: skip
     else:
         content, beside = await lists.read(
             request, included.page, caller, resource, query, selection.includes
@@ -123,23 +124,14 @@ async def read(
 def page(
     request: web.Request,
     caller: Actor,
-    resource: Resource,
-    content: Page,
-    envelope: Mapping[str, Any],
+    head: AsyncGenerator[bytes, None],
     headers: Mapping[str, str],
-    selection: Selection,
     beside: Included,
 ) -> web.StreamResponse:
-    """Return the response with a page and the records beside it.
+    """Return the response with the page of `head` and the records beside it.
 
     Included records are written while the client reads.
     """
-    if not selection.includes:
-        return lists.page(
-            request, caller, resource, content, envelope, headers, selection.shown
-        )  # fmt: skip
-    records = lists.pieces(request, caller, resource, content, selection.shown)
-    head = lists.flow(records, envelope)
     return Flow(_joined(request, caller, head, beside), {"Content-Type": JSON, **headers})
 
 

@@ -29,7 +29,7 @@ def _by_due_date(unit: ByDate) -> Handler:
     async def handle(request: web.Request) -> web.StreamResponse:
         caller = await authenticate(request)
         page, limit = window(request.query, tasks.MOST, tasks.MOST)
-        content = await scan(request, caller, "filtered", unit, caller, page, limit)
+        content = await scan(request, caller, "filtered", unit, page, limit)
         return _shown(request, caller, content, page, limit)
 
     return handle
@@ -63,7 +63,7 @@ async def calendar(request: web.Request) -> web.StreamResponse:
     page, limit = window(query, tasks.MOST, tasks.MOST)
     start, end = (bound(query[name]) if name in query else None for name in ("start", "end"))
     content = await scan(
-        request, caller, "filtered", tasks.calendar, caller, page, limit, start, end
+        request, caller, "filtered", tasks.calendar, page, limit, start=start, end=end
     )  # fmt: skip
     return _shown(request, caller, content, page, limit)
 

@@ -16,7 +16,7 @@ from gateway.rest.auth import authenticate
 from gateway.rest.body import respond
 from gateway.rest.document import shapes
 from gateway.rest.document.operations import operation
-from gateway.rest.waits import Waiting, shown_wait
+from gateway.rest.shown_waits import Waiting, shown_wait
 from gateway.server.app_keys import KEYRING
 from outbox.events.cloud_events import MODES
 from outbox.queue.state.waits import Waiting as Held
@@ -71,12 +71,18 @@ def record(
 ) -> WebhookRecord:
     """Return the record of a webhook for the REST API; `held` is what its deliveries wait for."""
     return WebhookRecord(
-        webhook.id, webhook.url, list(webhook.events), webhook.state == "active",
-        dates.show(webhook.created_at), dates.show(webhook.updated_at), shown_wait(held) or UNSET,
-        [WebhookWarning("same_url", one.webhook.id, list(one.events)) for one in twins] or UNSET,
-        UNSET if webhook.oauth2 is None else _oauth2(webhooks.stored(webhook, ring).oauth2),
-        next((mode for mode in MODES if mode == webhook.format), UNSET),
-    )  # fmt: skip
+        id=webhook.id,
+        url=webhook.url,
+        events=list(webhook.events),
+        is_active=webhook.state == "active",
+        created_at=dates.show(webhook.created_at),
+        updated_at=dates.show(webhook.updated_at),
+        waiting=shown_wait(held) or UNSET,
+        warnings=[WebhookWarning("same_url", one.webhook.id, list(one.events)) for one in twins]
+        or UNSET,
+        oauth2=UNSET if webhook.oauth2 is None else _oauth2(webhooks.stored(webhook, ring).oauth2),
+        format=next((mode for mode in MODES if mode == webhook.format), UNSET),
+    )
 
 
 def _oauth2(credentials: ClientCredentials | None) -> OAuth2Record | UnsetType:

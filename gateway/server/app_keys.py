@@ -9,14 +9,14 @@ from gateway.domain.accounts.credentials import Credentials
 from gateway.domain.accounts.passwords import Passwords
 from gateway.domain.accounts.sign_in import SignIn
 from gateway.domain.cells.cells import Cells
-from gateway.domain.storefront.stores.directory import Directory
+from gateway.domain.storefront.stores.store_directory import Directory
 from gateway.records.access import Actor
 from outbox.clock import Clock
 from outbox.database.transaction import Database
 from outbox.ids import Ids
-from outbox.sending.guard import Guard
+from outbox.sending.egress_guard import Guard
 from outbox.webhooks.secrets import KeyRing
-from outbox.worker.doctor import Doctor
+from outbox.worker.examination import Doctor
 
 CELLS = web.AppKey("CELLS", Cells)
 CLOCK = web.AppKey("CLOCK", Clock)

@@ -1,6 +1,7 @@
 """Creates the drain and the doctor of this process from the configuration.
 
-outbox.worker.run runs the drain; outbox.worker defines its work and restarts it after a fault.
+outbox.worker.background_worker runs the drain; outbox.worker defines its work and restarts it after
+a fault.
 """
 
 from functools import partial
@@ -9,10 +10,10 @@ from aiohttp import web
 
 from gateway.domain.webhooks import record_links
 from gateway.server.config import Config, Egress
-from gateway.server.config.checks import named_proxies
+from gateway.server.config.value_checks import named_proxies
 from gateway.server.installation import public_address
 from gateway.server.parts import PARTS, Parts
-from gateway.server.telemetry.journal import DeliveryJournal
+from gateway.server.telemetry.journal_log import DeliveryJournal
 from gateway.server.telemetry.spans import Spans
 from outbox.clock import Clock
 from outbox.database.transaction import Database
@@ -20,12 +21,12 @@ from outbox.ids import Ids
 from outbox.queue.state.evidence import Evidence
 from outbox.queue.state.policy import Schedule
 from outbox.sending.addresses import Rules, parse_place
-from outbox.sending.guard import Guard
+from outbox.sending.egress_guard import Guard
 from outbox.sending.send import Sender
 from outbox.webhooks.secrets import KeyRing
 from outbox.worker import WorkerSettings
-from outbox.worker.doctor import Doctor
-from outbox.worker.run import Running
+from outbox.worker.background_worker import Running
+from outbox.worker.examination import Doctor
 
 
 class Delivery(Running):

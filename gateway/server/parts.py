@@ -11,7 +11,7 @@ from gateway.domain.accounts.passwords import Passwords
 from outbox.clock import Clock, SystemClock
 from outbox.database.transaction import Database
 from outbox.queue.replays.snapshot_steps import Source
-from outbox.sending.guard import Guard
+from outbox.sending.egress_guard import Guard
 from outbox.sending.send import Sender
 from outbox.worker.recovering import Recovering
 from outbox.worker.settling import Settling

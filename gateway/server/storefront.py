@@ -22,8 +22,6 @@ from gateway.domain.storefront.visitors.session_tokens import TokenRing
 from gateway.records.values import hostnames
 from gateway.server.config import Config
 from gateway.server.http.search_budgets import SearchBudgets
-from gateway.server.upkeep.fetching import Fetcher
-from gateway.server.upkeep.mailer import Mailer
 from outbox.database.transaction import Database
 from outbox.webhooks.secrets import KeyRing
 
@@ -55,13 +53,13 @@ STOREFRONT = web.AppKey("STOREFRONT", Storefront)
 
 
 def build_storefront(
+    config: Config,
     db: Database,
     ring: KeyRing,
+    *,
     passwords: Passwords,
-    fetcher: Fetcher,
-    mailer: Mailer,
+    providers: Providers,
     cells: Cells,
-    config: Config,
     keep: NewCounterStore = OwnCounters,
 ) -> Storefront:
     """Return the parts."""
@@ -85,8 +83,8 @@ def build_storefront(
         checkouts=Checkouts(db, ring, carts, rates, unpaid, config.storefront.order_days),
         searches=SearchBudgets(db, limits.searched_rows_per_minute, keep),
         looks=Looks(db),
-        providers=Providers(db.clock, fetcher),
-        mails=mailer.enabled,
+        providers=providers,
+        mails=bool(config.mail.host),
     )
 
 

@@ -98,11 +98,15 @@ def parse(url: str, environment: Mapping[str, str] = os.environ) -> PostgresUrl:
         named = [one for one, name in taken.items() if re.search(rf"\b{name}\b", str(error))]
         raise _also(error, named) from None
     return PostgresUrl(
-        hosts, port, user, password, database,
-        {name: value for name, value in known.items() if name in DRIVER},
-        {name: value for name, value in known.items() if name not in DRIVER | UNUSED},
-        tuple(name for name in known if name in UNUSED),
-    )  # fmt: skip
+        hosts=hosts,
+        port=port,
+        user=user,
+        password=password,
+        database=database,
+        driver={name: value for name, value in known.items() if name in DRIVER},
+        settings={name: value for name, value in known.items() if name not in DRIVER | UNUSED},
+        unused=tuple(name for name in known if name in UNUSED),
+    )
 
 
 def _also(error: ValueError, variables: Sequence[str]) -> ValueError:

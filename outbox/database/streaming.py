@@ -14,9 +14,9 @@ from typing import Any
 
 from outbox.clock import Clock
 from outbox.database.fair_limit import Crowded
-from outbox.database.places import STREAM_SECONDS, spool_places, stream_places
 from outbox.database.sizes import Batches, Rows
 from outbox.database.transaction import Values
+from outbox.database.unit_limits import STREAM_SECONDS, spool_places, stream_places
 from outbox.errors import DatabaseUnavailable
 
 SPOOLED_BYTES = 2**19

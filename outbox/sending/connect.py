@@ -24,7 +24,7 @@ from aiohttp import (
 
 from outbox.clock import Clock
 from outbox.sending.client_certificates import Contexts, Trust
-from outbox.sending.guard import Guard
+from outbox.sending.egress_guard import Guard
 from outbox.sending.lookups import LookupFailed
 from outbox.sending.outcome import system
 from outbox.sending.pool import KEEP_ALIVE_SECONDS, Pool

@@ -30,7 +30,7 @@ class Route:
         self.connection_key = ConnectionKey(
             target.host, target.port, self.tls, True,
             # Connections with another certificate or proxy are never used: none is shared.
-            None if via is DIRECT else cast(URL, via), None, None,
+            None if via is DIRECT else cast(URL, via), proxy_auth=None, proxy_headers_hash=None,
         )  # fmt: skip
         self._start = (
             f"POST {target.path} HTTP/1.1\r\n"

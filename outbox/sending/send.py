@@ -11,7 +11,7 @@ from outbox.clock import Clock
 from outbox.durations import SECOND
 from outbox.sending.client_certificates import Trust
 from outbox.sending.connect import Dialler
-from outbox.sending.guard import Guard
+from outbox.sending.egress_guard import Guard
 from outbox.sending.oddities import NOTES, joined
 from outbox.sending.outcome import (
     REQUEST_TIMEOUT,

@@ -1,4 +1,4 @@
-"""Check the form of a receiver's URL; outbox.sending.guard checks its addresses."""
+"""Check the form of a receiver's URL; outbox.sending.egress_guard checks its addresses."""
 
 from __future__ import annotations
 

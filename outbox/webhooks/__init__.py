@@ -275,7 +275,7 @@ async def change(tx: Tx, webhook_id: str, version: int, draft: Draft, ring: KeyR
     """Update the webhook's settings if it is still at `version`; return False otherwise.
 
     A new URL starts healthy: failures, circuit and the time since the first failure are those of
-    the old one. What waits is tried by outbox.queue.replays.steering.try_new_url.
+    the old one. What waits is tried by outbox.queue.replays.delivery_steering.try_new_url.
     """
     if await tx.run(NEW_URL, webhook_id, version, draft.url):
         await tx.run(START_HEALTHY, webhook_id)

@@ -17,7 +17,7 @@ from outbox.database import locks, times
 from outbox.database.transaction import Tx
 from outbox.errors import OutboxError
 from outbox.sending import ed25519
-from outbox.webhooks.rotation import OVERLAP
+from outbox.webhooks.secret_rotation import OVERLAP
 from outbox.webhooks.secrets import ID_BYTES, KeyRing, SealBroken
 
 MOST = 3

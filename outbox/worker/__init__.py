@@ -16,7 +16,7 @@ from outbox.clock import Clock, sleep_until_set
 from outbox.database.transaction import Database
 from outbox.ids import Ids
 from outbox.queue.drain.rescue import Waits
-from outbox.queue.state.deliveries import Result
+from outbox.queue.state.claimed_deliveries import Result
 from outbox.sending.send import Sender
 from outbox.webhooks.secrets import KeyRing
 from outbox.worker.joint_claimer import JointClaimer

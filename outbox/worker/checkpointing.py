@@ -10,7 +10,7 @@ import structlog
 from outbox.database.pacing import JobPace
 from outbox.database.transaction import DUTIES, Database
 from outbox.durations import DAY
-from outbox.queue.proof import checkpoints
+from outbox.queue.proof import chain_checkpoints
 from outbox.sending.ed25519 import SEED_BYTES
 from outbox.webhooks.secrets import KeyRing, SealBroken
 
@@ -32,7 +32,7 @@ class Checkpointing:
     async def run_once(self) -> None:
         """Make what is due of all owners, then delete what is older than the log."""
         after = ""
-        while page := await self._db.scan(DUTIES, checkpoints.owners, after, OWNERS):
+        while page := await self._db.scan(DUTIES, chain_checkpoints.owners, after, OWNERS):
             after = page[-1]
             for owner_id in page:
                 try:
@@ -42,7 +42,7 @@ class Checkpointing:
                     return
         while True:
             async with self._pace.step() as most:
-                count = await self._db.write(checkpoints.purge, self._age, most)
+                count = await self._db.write(chain_checkpoints.purge, self._age, most)
             if count < most:
                 break
 
@@ -50,8 +50,8 @@ class Checkpointing:
         after: str | None = ""
         while after is not None:
             async with self._pace.step():
-                part = await self._db.read(checkpoints.part, owner_id, after)
+                part = await self._db.read(chain_checkpoints.part, owner_id, after)
                 if part.grown:
                     seed = self._db.ids.token(SEED_BYTES)
-                    await self._db.write(checkpoints.make, owner_id, after, self._ring, seed)
+                    await self._db.write(chain_checkpoints.make, owner_id, after, self._ring, seed)
             after = part.last

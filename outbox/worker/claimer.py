@@ -17,7 +17,7 @@ from outbox.errors import DatabaseUnavailable, OutcomeUnknown
 from outbox.queue.drain import cycle, rescue
 from outbox.queue.drain.claim import Taken
 from outbox.queue.drain.fanout import FannedOut
-from outbox.queue.state.deliveries import Capacity, Claimed, Endpoint
+from outbox.queue.state.claimed_deliveries import Capacity, Claimed, Endpoint
 from outbox.worker.journal import Journal, report_rescued
 from outbox.worker.lease import Lease
 from outbox.worker.sends import Sends

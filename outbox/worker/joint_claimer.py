@@ -10,7 +10,7 @@ from outbox.queue.drain.claim import Taken
 from outbox.queue.drain.cycle import settle_and_take, take
 from outbox.queue.drain.fanout import FannedOut
 from outbox.queue.drain.settle import Settlement
-from outbox.queue.state.deliveries import Capacity, Result
+from outbox.queue.state.claimed_deliveries import Capacity, Result
 from outbox.worker.claimer import Claimer
 from outbox.worker.settling import Write
 

@@ -18,7 +18,7 @@ from outbox.durations import SECOND
 from outbox.observer import Observer, Rescue
 from outbox.queue.drain.fanout import Announced
 from outbox.queue.drain.rescue import Rescued
-from outbox.queue.state.deliveries import Claimed, Result
+from outbox.queue.state.claimed_deliveries import Claimed, Result
 from outbox.sending.request import span_of, trace_of
 from outbox.states import AttemptKind
 

@@ -17,11 +17,11 @@ from outbox.durations import SECOND
 from outbox.ids import Ids
 from outbox.observer import Rescue
 from outbox.queue.drain.rescue import Rescued, Waits
-from outbox.queue.state import snapshots
-from outbox.worker import nodes, skew
+from outbox.queue.state import creation_snapshots
+from outbox.worker import live_nodes, skew
 from outbox.worker.journal import Journal, report_rescued
 
-LEASE_SECONDS = nodes.LEASE / SECOND
+LEASE_SECONDS = live_nodes.LEASE / SECOND
 RENEW_SECONDS = LEASE_SECONDS / 3
 # Interval of checks for nodes whose lease has ended: rescue follows within 5 s.
 LOOK_SECONDS = 3.0
@@ -104,12 +104,12 @@ class Lease:
     async def leave(self) -> None:
         """Release the deliveries of this node, and remove its row."""
         if self._joined:
-            self._journal.rescued(await self._db.write(nodes.leave, self.node_id, self.waits))
+            self._journal.rescued(await self._db.write(live_nodes.leave, self.node_id, self.waits))
             self._joined = False
 
     async def take_over(self, node_id: str) -> None:
         """Take back the deliveries of a node whose process has ended for certain."""
-        self._note_rescued("lease", await self._db.write(nodes.take_over, node_id, self.waits))
+        self._note_rescued("lease", await self._db.write(live_nodes.take_over, node_id, self.waits))
 
     async def _round(self) -> float:
         """Do what is due now; return seconds until the next round."""
@@ -146,9 +146,9 @@ class Lease:
     async def _join(self) -> None:
         before = self._clock.boot()
         if self._shared:
-            rescued = await self._db.write(nodes.join, self.node_id)
+            rescued = await self._db.write(live_nodes.join, self.node_id)
         else:
-            rescued = await self._db.write(nodes.join_alone, self.node_id, self.waits)
+            rescued = await self._db.write(live_nodes.join_alone, self.node_id, self.waits)
         self._joined = True
         self._hold_from(before)
         self._note_rescued("startup", rescued)
@@ -157,8 +157,8 @@ class Lease:
 
     async def _renew(self) -> None:
         before = self._clock.boot()
-        if not await self._db.write(nodes.renew, self.node_id):
-            if self._is_over() or not await self._db.write(nodes.replaced, self.node_id):
+        if not await self._db.write(live_nodes.renew, self.node_id):
+            if self._is_over() or not await self._db.write(live_nodes.replaced, self.node_id):
                 self._lose()
                 return
             log.warning("database_replaced", node=self.node_id)
@@ -170,9 +170,9 @@ class Lease:
     async def _look(self) -> None:
         """Take back the deliveries of dead nodes, and clear data that no longer matters."""
         self._note_rescued(
-            "lease", await self._db.write(nodes.rescue_lost, self.waits, self.node_id)
+            "lease", await self._db.write(live_nodes.rescue_lost, self.waits, self.node_id)
         )
-        await self._db.write(snapshots.forget_since)
+        await self._db.write(creation_snapshots.forget_since)
 
     async def _compare(self) -> None:
         if not self._shared:

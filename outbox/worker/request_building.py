@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from outbox.durations import SECOND
 from outbox.events import cloud_events, thin
-from outbox.queue.state.deliveries import MOST_ATTEMPTS, Claimed, Endpoint
+from outbox.queue.state.claimed_deliveries import MOST_ATTEMPTS, Claimed, Endpoint
 from outbox.queue.state.policy import Schedule, parse_schedule
 from outbox.sending.client_credentials import ClientCredentials
 from outbox.sending.request import DIRECT, EventForm, Request, Via, check_headers, sign_standard
@@ -99,13 +99,28 @@ class RequestBuilder:
         if webhook.old_secret is not None and now < webhook.old_secret_until:
             secrets = (*secrets, webhook.old_secret)
         request = Request(
-            event.id, event.name, event.occurred_at // SECOND, event.record_version,
-            delivery.attempt.number, delivery.origin, endpoint.url, event.body,
-            secrets, webhook.headers, event.traceparent, webhook.timeout, delivery.sequence,
-            delivery.repeats, event.snapshot,
-            () if endpoint.signing_keys is None else self._opened_keys(endpoint.signing_keys),
-            webhook.via, None, webhook.oauth2,
-        )  # fmt: skip
+            event_id=event.id,
+            event_name=event.name,
+            timestamp=event.occurred_at // SECOND,
+            record_version=event.record_version,
+            attempt=delivery.attempt.number,
+            origin=delivery.origin,
+            url=endpoint.url,
+            body=event.body,
+            secrets=secrets,
+            headers=webhook.headers,
+            traceparent=event.traceparent,
+            timeout_s=webhook.timeout,
+            sequence=delivery.sequence,
+            repeats=delivery.repeats,
+            snapshot=event.snapshot,
+            signing_keys=()
+            if endpoint.signing_keys is None
+            else self._opened_keys(endpoint.signing_keys),
+            via=webhook.via,
+            record_url=None,
+            oauth2=webhook.oauth2,
+        )
         if endpoint.thin:
             self._make_thin(request, event.record_id)
         if endpoint.format is not None:
@@ -167,10 +182,16 @@ class RequestBuilder:
         with _damaged("schedule"):
             schedule = parse_schedule(endpoint.schedule) if endpoint.schedule else self._schedule
         webhook = _Webhook(
-            endpoint.version, secrets, old, endpoint.old_secret_until or 0, headers, schedule,
-            endpoint.timeout_ms / 1000 if endpoint.timeout_ms else self._timeout,
-            via, oauth2,
-        )  # fmt: skip
+            version=endpoint.version,
+            secrets=secrets,
+            old_secret=old,
+            old_secret_until=endpoint.old_secret_until or 0,
+            headers=headers,
+            schedule=schedule,
+            timeout=endpoint.timeout_ms / 1000 if endpoint.timeout_ms else self._timeout,
+            via=via,
+            oauth2=oauth2,
+        )
         if len(self._webhooks) >= REMEMBERED:
             self._webhooks.clear()
         self._webhooks[endpoint.id] = webhook

@@ -15,7 +15,7 @@ from outbox.clock import Clock
 from outbox.durations import SECOND
 from outbox.ids import Ids
 from outbox.observer import Observer
-from outbox.queue.state.deliveries import Claimed, Endpoint, Result
+from outbox.queue.state.claimed_deliveries import Claimed, Endpoint, Result
 from outbox.queue.state.evidence import Evidence
 from outbox.queue.state.policy import (
     Decision,
@@ -256,8 +256,8 @@ class Sends:
         decision = self._decide(delivery, outcome, schedule, wall + outcome.total_us)
         self._finish(sending, decision.window, began + outcome.total_us / SECOND)
         self._hand_over(
-            delivery, decision, outcome, request.url, node_id, wall,
-            kept(headers, request.form), permission,
+            delivery, decision, outcome, request.url, node_id,
+            started_at=wall, headers=kept(headers, request.form), permission=permission,
         )  # fmt: skip
 
     def _finish(self, sending: Sending, window: WindowStep, now: float) -> None:
@@ -294,6 +294,7 @@ class Sends:
         outcome: Outcome | None,
         url: str,
         node_id: str,
+        *,
         started_at: int | None = None,
         headers: Sequence[str | Header] = (),
         permission: Permission | None = None,
@@ -302,7 +303,17 @@ class Sends:
         at = self._clock.wall() if started_at is None else started_at
         needed = self._settings.needed
         self._put(
-            Result(delivery, decision, outcome, at, headers, url, node_id, needed, permission)
+            Result(
+                delivery=delivery,
+                decision=decision,
+                outcome=outcome,
+                started_at=at,
+                request_headers=headers,
+                url=url,
+                node_id=node_id,
+                needed=needed,
+                permission=permission,
+            )
         )
 
 

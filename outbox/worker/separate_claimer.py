@@ -21,7 +21,7 @@ from outbox.queue.drain.cycle import claim_due, fan_out_and_look, settle_and_loo
 from outbox.queue.drain.fanout import FannedOut
 from outbox.queue.drain.settle import Settlement
 from outbox.queue.state import lanes
-from outbox.queue.state.deliveries import Capacity, Claimed, Endpoint, Result
+from outbox.queue.state.claimed_deliveries import Capacity, Claimed, Endpoint, Result
 from outbox.worker.claimer import (
     LONGEST_EMPTY_SECONDS,
     SHORTEST_SECONDS,

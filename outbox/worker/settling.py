@@ -12,7 +12,7 @@ from outbox.database.transaction import Batch, Database
 from outbox.durations import SECOND
 from outbox.errors import DatabaseUnavailable, OutcomeUnknown
 from outbox.queue.drain.settle import Settlement, settle
-from outbox.queue.state.deliveries import Result
+from outbox.queue.state.claimed_deliveries import Result
 from outbox.sending.outcome import unanswered
 from outbox.worker.journal import report_attempt
 

@@ -9,7 +9,7 @@ that a slot always becomes free. It is one module because each limit depends on 
 
 from collections.abc import Iterable, Mapping
 
-from outbox.queue.state.deliveries import FAILING_WINDOW, FIRST_WINDOW, Capacity, Claimed
+from outbox.queue.state.claimed_deliveries import FAILING_WINDOW, FIRST_WINDOW, Capacity, Claimed
 from outbox.queue.state.fair_shares import Rank
 from outbox.queue.state.policy import WindowStep
 from outbox.worker.send_counts import (
@@ -97,10 +97,15 @@ class Windows:
             first = min(first, self._failing_next)
             self._failing_next = not self._failing_next
         return Capacity(
-            node_id, claim, free, min(free, failing), min(free, first), self.free,
-            max(MOST_BYTES - self.bytes, 0),
-            self._owners.shares(self.slots, rest, self._rank),
-        )  # fmt: skip
+            node_id=node_id,
+            claim=claim,
+            slots=free,
+            failing_slots=min(free, failing),
+            failing_first=min(free, first),
+            windows=self.free,
+            body_bytes=max(MOST_BYTES - self.bytes, 0),
+            shares=self._owners.shares(self.slots, rest, self._rank),
+        )
 
     def rests(self, webhook_ids: Iterable[str]) -> Mapping[str, int] | None:
         """Return how many sends each of these webhooks may start.

@@ -106,9 +106,7 @@ async def respond(request: web.Request) -> web.StreamResponse:
 
 async def _furnish(tx: Tx, key: str, secret: str, urls: list[str], ring: KeyRing) -> None:
     owner = await users.add(tx, email="ana@example.com", name="Ana", password_hash="-")
-    await api_keys.add(
-        tx, owner_id=owner, name="load", text=key, scopes=["read", "write"], expires_at=None
-    )
+    await api_keys.add(tx, owner, api_keys.KeyDraft("load", key, ["read", "write"], None))
     drafts = [Draft(url=url, events=EVENTS) for url in urls]
     # It gets nothing: what its conditions leave out is counted.
     drafts.append(Draft(url=urls[0], events=EVENTS, conditions=(Condition("name", "nobody"),)))

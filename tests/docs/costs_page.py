@@ -14,14 +14,14 @@ from typing import Any
 
 from gateway.app import resources
 from gateway.console.crm import customer_page
-from gateway.console.layout import turns as page_turns
+from gateway.console.layout import page_turns
 from gateway.console.records import references, related
 from gateway.domain.accounts import password_resets, passwords
 from gateway.domain.catalogue import RESOURCES
 from gateway.domain.cells import directory
 from gateway.domain.images import encoder, encoding
 from gateway.domain.images import uploads as image_uploads
-from gateway.domain.imports import files, import_steps, import_uploads, jobs
+from gateway.domain.imports import files, import_jobs, import_steps, import_uploads
 from gateway.domain.privacy import certificates, page_sizes
 from gateway.domain.privacy import erasure_units as erasure
 from gateway.domain.reports import periods
@@ -29,17 +29,17 @@ from gateway.domain.sales import document_lines, logos
 from gateway.domain.storefront.catalogue import word_search
 from gateway.domain.storefront.stores import host_proofs
 from gateway.domain.webhooks import deliveries, delivery_search, file_text
-from gateway.graphql import costs, document_size, execution, limits
+from gateway.graphql import costs, document_limits, document_size, execution
 from gateway.mcp import calls, results
 from gateway.records import cascades, digests, exports, finding, included, query
 from gateway.rest import batches, lists
 from gateway.server.config import Limits
-from gateway.server.http import bodies, turns
+from gateway.server.http import account_turns, bodies
 from gateway.server.http.rate_limits import COSTS, EXAMINATIONS
 from gateway.server.images import images
 from gateway.server.telemetry import health
-from gateway.server.upkeep import duties, host_lookups, mailer
-from outbox.database import places, sizes
+from gateway.server.upkeep import host_lookups, mailer, web_duties
+from outbox.database import sizes, unit_limits
 from outbox.durations import DAY, MINUTE
 from outbox.events import event_index
 from outbox.queue.order import ordering
@@ -57,23 +57,24 @@ BOUNDS: Mapping[str, float] = {
     "page": query.MOST, "included": included.MOST, "page_bytes": lists.MOST_BYTES // MIB,
     "filtered": COSTS["filtered"], "searched": COSTS["searched"], "reported": COSTS["reported"],
     "log": deliveries.MOST, "history": delivery_search.SECONDS, "days": periods.MOST,
-    "scan_wait": places.SCANS_WAITING, "digest": digests.MOST, "digest_page": digests.PAGE,
+    "scan_wait": unit_limits.SCANS_WAITING, "digest": digests.MOST, "digest_page": digests.PAGE,
     "export": exports.AT_ONCE, "streamed": sizes.STREAMED_BYTES // 1024,
-    "streams": places.STREAMS, "stream_seconds": places.STREAM_SECONDS,
+    "streams": unit_limits.STREAMS, "stream_seconds": unit_limits.STREAM_SECONDS,
     "person": erasure.ROWS, "erased": page_sizes.BYTES, "lines": document_lines.MOST,
     "webhooks": Limits().webhooks_per_owner, "batch": batches.MOST,
     "upload_lines": import_uploads.LINES_AT_ONCE,
     "upload_characters": import_uploads.CHARACTERS_AT_ONCE,
     "file": files.MOST_BYTES // MIB, "file_lines": files.MOST_LINES,
-    "open_imports": jobs.MOST_OPEN, "file_webhooks": file_text.MOST,
+    "open_imports": import_jobs.MOST_OPEN, "file_webhooks": file_text.MOST,
     "webhook_file": file_text.MOST_BYTES // 1024, "examinations": EXAMINATIONS,
     "logo": logos.MOST_BYTES // MIB,
     "cost": costs.COST, "anonymous": bodies.ANONYMOUS_BYTES // 1024, "parts": digests.PARTS,
     "snapshot_bytes": snapshot_steps.MOST_BYTES // 1024,
     "proofs": host_proofs.AT_ONCE, "lookup": host_lookups.SECONDS,
     "counted": replays.COUNTED, "running": replays.MOST_RUNNING, "hashes": passwords.WAITING_MOST,
-    "words": word_search.MOST, "document": document_size.CHARACTERS, "depth": limits.DEPTH,
-    "aliases": limits.ALIASES, "mutations": limits.MUTATIONS, "graphql": execution.SECONDS,
+    "words": word_search.MOST, "document": document_size.CHARACTERS, "depth": document_limits.DEPTH,
+    "aliases": document_limits.ALIASES, "mutations": document_limits.MUTATIONS,
+    "graphql": execution.SECONDS,
     "step_sqlite": import_steps.MOST["sqlite"], "step_postgres": import_steps.MOST["postgres"],
     "step_characters": import_steps.CHARACTERS,
     "job_sqlite": job_steps.MOST["sqlite"], "job_postgres": job_steps.MOST["postgres"],
@@ -85,8 +86,10 @@ BOUNDS: Mapping[str, float] = {
     "images_waiting": encoding.WAITING, "images_read": images.READ_AT_ONCE,
     "images_removed": image_uploads.REMOVED_AT_ONCE,
     "images_rewritten": image_uploads.REWRITTEN_AT_ONCE, "turning": ordering.PAGE,
-    "names": directory.PAGE, "lists_each": turns.LISTS_EACH, "files_wait": turns.FILES_WAITING,
-    "operations_each": turns.OPERATIONS_EACH, "weighed": costs.WEIGHED, "part": execution.PART,
+    "names": directory.PAGE, "lists_each": account_turns.LISTS_EACH,
+    "files_wait": account_turns.FILES_WAITING,
+    "operations_each": account_turns.OPERATIONS_EACH, "weighed": costs.WEIGHED,
+    "part": execution.PART,
     "file_weight": customer_page.FILE_WEIGHT, "niceness": encoder.NICENESS,
     "soon": host_proofs.SOON // MINUTE, "ends": host_proofs.ENDS // DAY,
     "resets": password_resets.MOST, "tokens": access_tokens.MOST,
@@ -125,12 +128,12 @@ def routes() -> set[str]:
 def duty_names() -> set[str]:
     """Return the names of the duties that the leader runs."""
     calls = (
-        node for node in ast.walk(ast.parse(inspect.getsource(duties)))
+        node for node in ast.walk(ast.parse(inspect.getsource(web_duties)))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
         and node.func.attr in ("once_every", "when")
     )  # fmt: skip
     names = {one.args[1].value for one in calls if isinstance(one.args[1], ast.Constant)}
-    return {str(name) for name in names} | {batches.name for batches in duties.BATCHES}
+    return {str(name) for name in names} | {batches.name for batches in web_duties.BATCHES}
 
 
 def lines() -> Iterator[str]:
@@ -144,7 +147,7 @@ def lines() -> Iterator[str]:
     yield f"\n## Jobs\n\n| job | {head}"
     for name, job in jobs.items():
         yield f"| `{name}` | {' | '.join(job[column] for column in columns)} |"
-    for one in sorted(duties.BATCHES, key=lambda one: one.name):
+    for one in sorted(web_duties.BATCHES, key=lambda one: one.name):
         if one.name not in jobs:
             rows = f"{one.most} rows | of their keys | the writer"
             yield f"| `{one.name}` | {rows} | – | rows of a transaction |"

@@ -9,8 +9,8 @@ from gateway.cli.command_line import COMMANDS
 from gateway.domain.catalogue import EVENTS
 from gateway.graphql.schema import schema
 from gateway.records.errors import CODES
-from gateway.rest.document.deliveries import WHEN
-from gateway.server.upkeep.duties import BATCHES
+from gateway.rest.document.webhook_entries import WHEN
+from gateway.server.upkeep.web_duties import BATCHES
 from tests.architecture.tree import ROOT
 from tests.docs import commands_page, costs_page, errors_page, operations_page
 from tests.docs.pages import generated, names, text_of

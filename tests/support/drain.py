@@ -14,11 +14,11 @@ from outbox.database.transaction import Database, Row, Tx
 from outbox.events import enqueue
 from outbox.ids import Ids
 from outbox.observer import Observer
-from outbox.queue.state.deliveries import Claimed, ClaimedEvent
+from outbox.queue.state.claimed_deliveries import Claimed, ClaimedEvent
+from outbox.queue.state.creation_snapshots import forget_since
 from outbox.queue.state.policy import Schedule
-from outbox.queue.state.snapshots import forget_since
 from outbox.sending.addresses import Rules, parse_place
-from outbox.sending.guard import Guard
+from outbox.sending.egress_guard import Guard
 from outbox.sending.request import new_secret
 from outbox.sending.send import Sender
 from outbox.webhooks import Draft

@@ -9,7 +9,7 @@ from outbox.queue.drain.claim import claim
 from outbox.queue.drain.fanout import fan_out
 from outbox.queue.drain.rescue import Waits
 from outbox.queue.drain.settle import settle
-from outbox.queue.state.deliveries import Capacity, Claimed, Result
+from outbox.queue.state.claimed_deliveries import Capacity, Claimed, Result
 from outbox.queue.state.policy import Decision, Schedule
 from outbox.sending.outcome import unanswered
 from tests.support.drain import OWNER, make

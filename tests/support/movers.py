@@ -16,8 +16,8 @@ from aiohttp import web
 
 from gateway.domain.contacts import person_erasures
 from gateway.domain.contacts.person_erasures import Person
-from gateway.domain.ownership import OWNERSHIP
 from gateway.domain.privacy import certificates
+from gateway.domain.product_ownership import OWNERSHIP
 from outbox import database
 from outbox.clock import SystemClock
 from outbox.database.transaction import Database, Tx
@@ -195,9 +195,9 @@ async def _sealed(tx: Tx, ring: KeyRing, shop: Shop) -> None:
         "insert into payment_secrets (store_id, secret) values ($1, $2)",
         store_id, ring.seal(PAYMENT, store_id),
     )  # fmt: skip
-    erasure = await person_erasures.add(
-        tx, owner_id, "contact", tx.new_id(), Person(), stage="files"
-    )
+    begun = person_erasures.Begun("files")
+    record_id = tx.new_id()
+    erasure = await person_erasures.add(tx, owner_id, "contact", record_id, Person(), begun=begun)
     seal = certificates.seal(erasure, tx.now, ring)
     await person_erasures.seal(tx, erasure.id, tx.now, seal, ring.newest)
 

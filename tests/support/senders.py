@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from outbox.clock import Clock, SystemClock
 from outbox.sending.addresses import Rules, parse_place
 from outbox.sending.client_certificates import Trust
-from outbox.sending.guard import Guard
+from outbox.sending.egress_guard import Guard
 from outbox.sending.lookups import LookUp, ask_system
 from outbox.sending.outcome import Outcome
 from outbox.sending.request import DIRECT, Via

@@ -11,11 +11,11 @@ from aiohttp import web
 
 from gateway.app import build_app
 from gateway.domain.accounts import api_keys, users
-from gateway.graphql.documents import Documents
+from gateway.graphql.parsed_documents import Documents
 from gateway.graphql.schema import schema
 from gateway.graphql.view import DOCUMENTS
 from gateway.server.config import Config
-from gateway.server.http.connections import Runner
+from gateway.server.http.client_connections import Runner
 from gateway.server.program import Role
 from gateway.server.telemetry.metrics import METRICS
 from outbox.clock import SystemClock
@@ -67,9 +67,8 @@ class Site:
         """Create an API key of a user."""
         text = api_keys.make(self.db.ids)
         await self.db.write(
-            api_keys.add, owner_id=owner_id, name="test", text=text, scopes=scopes,
-            expires_at=expires_at,
-        )  # fmt: skip
+            api_keys.add, owner_id, api_keys.KeyDraft("test", text, scopes, expires_at)
+        )
         return text
 
     async def token(self, email: str = "maria@example.com") -> str:

@@ -81,9 +81,7 @@ async def move_in(
     email = f"owner{number}@example.com"
     owner_id = await users.add(tx, email=email, name=f"Owner {number}", password_hash="x")
     key = api_keys.make(ids)
-    await api_keys.add(
-        tx, owner_id=owner_id, name="load", text=key, scopes=["read", "write"], expires_at=None
-    )
+    await api_keys.add(tx, owner_id, api_keys.KeyDraft("load", key, ["read", "write"], None))
     tenants.keys[owner_id] = key
     tenants.webhooks[owner_id] = []
     for place in places:

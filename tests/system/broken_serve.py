@@ -45,7 +45,7 @@ from outbox.queue.replays.job_selection import EventPage
 from outbox.queue.replays.jobs import Job
 from outbox.queue.replays.snapshot_steps import Copy, Source
 from outbox.queue.state import lanes
-from outbox.queue.state.deliveries import Result
+from outbox.queue.state.claimed_deliveries import Result
 from outbox.sending.outcome import Outcome, unanswered
 from outbox.sending.send import Sender
 from outbox.worker.recovering import Recovering
@@ -278,7 +278,7 @@ def due_by_the_wall() -> Parts:
 
 def logs_no_rescue() -> None:
     """Log no attempt whose process was killed."""
-    module("gateway.server.telemetry.journal").DeliveryJournal.rescued = lambda *_: None
+    module("gateway.server.telemetry.journal_log").DeliveryJournal.rescued = lambda *_: None
 
 
 def guesses(committed: bool) -> None:
@@ -415,7 +415,7 @@ def unlimited_sign_ins() -> Parts:
 
 def crowded_searches() -> None:
     """Let long reads wait in one queue, run on after a disconnection, and cost one token."""
-    connection = module("gateway.server.http.connections").Connection
+    connection = module("gateway.server.http.client_connections").Connection
     init, take, leave, lost = (
         FairSemaphore.__init__, FairSemaphore.take, FairSemaphore.leave, connection.connection_lost,
     )  # fmt: skip
@@ -500,7 +500,7 @@ def unmetered_lists() -> None:
 
 def unmetered_console() -> None:
     """Count no pages of the console, and make all of an account at once."""
-    module("gateway.console.layout.turns").AT_ONCE = NO_BOUND
+    module("gateway.console.layout.page_turns").AT_ONCE = NO_BOUND
     RateLimits.page = lambda *_: 0  # type: ignore[method-assign]
 
 
@@ -508,7 +508,7 @@ def patient_streams() -> None:
     """Let slow readers keep their streams, however short they are."""
     streaming = module("outbox.database.streaming")
     streaming.SLOW_SECONDS, streaming.SPOOLED_BYTES = inf, 1
-    module("outbox.database.places").SPOOLS = 0
+    module("outbox.database.unit_limits").SPOOLS = 0
 
 
 def any_number_of_values() -> None:
@@ -519,12 +519,14 @@ def any_number_of_values() -> None:
 
 def any_document() -> None:
     """Validate GraphQL documents of any size."""
-    vars(module("gateway.graphql.documents")).update(must_be_short=lambda _: None, TOKENS=None)
+    vars(module("gateway.graphql.parsed_documents")).update(
+        must_be_short=lambda _: None, TOKENS=None
+    )
     for limit in (
         "DEPTH", "ALIASES", "FIELDS", "MUTATIONS", "DIRECTIVES", "OPERATIONS", "FRAGMENTS",
         "SHARED", "PAIRS", "VISITS",
     ):  # fmt: skip
-        setattr(module("gateway.graphql.limits"), limit, NO_BOUND)
+        setattr(module("gateway.graphql.document_limits"), limit, NO_BOUND)
 
 
 def undocumented_answers() -> None:

@@ -127,9 +127,7 @@ async def test_a_killed_node_orders_a_cart_once(
     async with several(url, 1) as [db]:
         owner = await db.write(users.add, email="o@example.com", name="Owner", password_hash="-")
         key, scopes = api_keys.make(db.ids), ("read", "write")
-        await db.write(
-            api_keys.add, owner_id=owner, name="test", text=key, scopes=scopes, expires_at=None
-        )
+        await db.write(api_keys.add, owner, api_keys.KeyDraft("test", key, scopes, None))
         settings = {
             "CARTEIRO_DATABASE__URL": url,
             "CARTEIRO_SECRETS__KEYS": new_key_line(db.ids, db.clock.wall()),

@@ -14,7 +14,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from gateway.cli.demo.server import Account, Console
+from gateway.cli.demo.demo_gateway import Account, Console
 from tests.architecture.tree import ROOT
 from tests.support.checkouts import ADDRESS, BUYER
 

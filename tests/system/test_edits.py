@@ -21,11 +21,11 @@ from outbox.clock import SystemClock
 from outbox.database.transaction import Database
 from outbox.ids import Ids
 from outbox.queue.upkeep import parking
-from outbox.sending.guard import Guard
+from outbox.sending.egress_guard import Guard
 from outbox.sending.outcome import Outcome
 from outbox.sending.request import DIRECT, Header, Via, new_secret, sign_body, sign_standard
 from outbox.sending.send import Objection, Sender
-from outbox.webhooks import Draft, rotation
+from outbox.webhooks import Draft, secret_rotation
 from outbox.webhooks.secrets import KeyRing
 from outbox.worker import Worker, WorkerSettings
 from outbox.worker.sends import CHANGED
@@ -166,11 +166,11 @@ class Town:
                 await self.add()
             case "rotate":
                 hook.secret = new_secret(Ids().token(32))
-                await self.timed(db.write(rotation.stage, hook.id, hook.secret, self.key))
+                await self.timed(db.write(secret_rotation.stage, hook.id, hook.secret, self.key))
                 at = now()
                 await asyncio.sleep(self.dice.uniform(*PAUSE_SECONDS))
                 self.acts.append(Act("stage", node, url, at, now(), hook.secret))
-                await self.timed(db.write(rotation.activate, hook.id))
+                await self.timed(db.write(secret_rotation.activate, hook.id))
                 at = now()
                 await asyncio.sleep(self.dice.uniform(*PAUSE_SECONDS))
                 self.acts.append(Act("activate", node, url, at, now(), hook.secret))

@@ -21,7 +21,7 @@ from standardwebhooks.webhooks import Webhook, WebhookVerificationError
 from outbox.database.transaction import Database
 from outbox.sending import request
 from outbox.sending.request import new_secret
-from outbox.webhooks import rotation
+from outbox.webhooks import secret_rotation
 from outbox.webhooks.secrets import KeyRing
 from tests.support.drain import Got, Inbox, add_webhook, drain, inbox, make, ring
 from tests.support.engines import Engine
@@ -90,11 +90,11 @@ async def _rotate(
                 )
             )
             if phase == 0 and number <= moment < number + AT_ONCE:
-                assert await db.write(rotation.stage, owner.webhook_id, owner.new, key)
+                assert await db.write(secret_rotation.stage, owner.webhook_id, owner.new, key)
         if phase == 1:
             # As many as the first phase has; the others are on their way.
             owner.before = await box.until(EVENTS, owner.path, seconds=WAIT_SECONDS)
-            assert await db.write(rotation.activate, owner.webhook_id)
+            assert await db.write(secret_rotation.activate, owner.webhook_id)
     await box.until(3 * EVENTS, owner.path, seconds=WAIT_SECONDS)
 
 

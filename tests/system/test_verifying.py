@@ -15,7 +15,7 @@ from outbox.queue.drain.claim import claim
 from outbox.queue.drain.fanout import fan_out
 from outbox.queue.drain.settle import settle
 from outbox.queue.state.chain import COVERED, LINK
-from outbox.queue.state.deliveries import Capacity, Claimed, Endpoint, Result
+from outbox.queue.state.claimed_deliveries import Capacity, Claimed, Endpoint, Result
 from outbox.queue.state.policy import DELIVERED, Decision, Schedule
 from outbox.queue.upkeep import erasure_requests, retention
 from outbox.queue.upkeep.erasure import Erasure

@@ -6,7 +6,7 @@ from typing import Any
 
 import aiohttp
 
-from gateway.cli.demo.server import DemoFault
+from gateway.cli.demo.demo_gateway import DemoFault
 
 
 @dataclass(frozen=True)

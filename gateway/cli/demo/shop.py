@@ -7,8 +7,8 @@ from aiohttp import web
 
 from gateway import texts
 from gateway.cli.demo import demo_goods, pictures
+from gateway.cli.demo.demo_gateway import DemoFault
 from gateway.cli.demo.demo_goods import GOODS, Owner
-from gateway.cli.demo.server import DemoFault
 
 PAGES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript"}
 PICTURES = {good.file: pictures.draw(*good.picture) for good in GOODS} | {"mark.svg": pictures.MARK}

@@ -1,4 +1,7 @@
-"""The demo from start to end: sets up account, webhooks and shop, writes, shows, shuts down."""
+"""The demo from start to end: sets up account, webhooks and shop, writes, shows, shuts down.
+
+It is one module because a signal means something else in each phase of it.
+"""
 
 import asyncio
 import contextlib
@@ -7,21 +10,21 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import aiohttp
 
 from gateway.cli.demo import demo_goods, table
 from gateway.cli.demo.breaking.acts import Scene
+from gateway.cli.demo.breaking.breaking_tour import broken, each_once, with_page
 from gateway.cli.demo.breaking.moved_clock import MovedClock
-from gateway.cli.demo.breaking.tour import broken, each_once, with_page
+from gateway.cli.demo.demo_gateway import SERVE, Account, Console, DemoFault, Gateway
 from gateway.cli.demo.demo_goods import Owner
+from gateway.cli.demo.demo_writer import Feed, Writer
 from gateway.cli.demo.judgement import Judge, Judgement
 from gateway.cli.demo.receiver import Inbox, Receiver
-from gateway.cli.demo.server import SERVE, Account, Console, DemoFault, Gateway
 from gateway.cli.demo.shop import Shop
-from gateway.cli.demo.writer import Feed, Writer
 from gateway.cli.language import spoken
 from outbox.clock import Clock, SystemClock
 from outbox.ids import Ids
@@ -76,6 +79,17 @@ class _Stop:
         self.patience = patience
 
 
+@dataclass(frozen=True, slots=True)
+class _Stage:
+    """Who takes part in the demo, and the screen that shows it."""
+
+    writer: Writer
+    receiver: Receiver
+    gateway: Gateway
+    screen: table.Screen
+    clock: Clock
+
+
 async def _until_stopped(folder: Path, once: bool, port: int, breaking: bool) -> int:
     wish = _Stop()
     tour = asyncio.create_task(_tour(folder, once, port, breaking, wish))
@@ -121,7 +135,11 @@ async def _tour(folder: Path, once: bool, port: int, breaking: bool, wish: _Stop
     async with contextlib.AsyncExitStack() as stack:
         receiver_port = await receiver.start()
         stack.push_async_callback(receiver.stop)
-        serve = ("gateway.cli.demo.breaking.serve", str(folder / "clock")) if breaking else SERVE
+        serve = (
+            ("gateway.cli.demo.breaking.clocked_serve", str(folder / "clock"))
+            if breaking
+            else SERVE
+        )
         gateway = Gateway(folder, receiver_port, port, serve)
         stack.push_async_callback(gateway.stop)
         screen.say(t("demo.starting"))
@@ -138,16 +156,25 @@ async def _tour(folder: Path, once: bool, port: int, breaking: bool, wish: _Stop
                 return await each_once(show, screen)
             wish.watching = True
             heading = _heading(gateway, account)
-            return await with_page(show, screen, ids, heading, account, wish.requested, wish.wait)
+            return await with_page(
+                show,
+                screen,
+                ids,
+                heading=heading,
+                account=account,
+                requested=wish.requested,
+                waits=wish.wait,
+            )
+        stage = _Stage(writer, receiver, gateway, screen, clock)
         if once:
-            return await _check(writer, receiver, gateway, screen, clock)
+            return await _check(stage)
         owner = Owner(http, gateway.url, key)
         shop = Shop(gateway.url, f"cafe-{ids.token(4).hex()}.example")
         stack.push_async_callback(shop.stop)
         await _open_shop(shop, owner, screen)
         heading = _heading(gateway, account, shop)
         feed = Feed(owner, writer)
-        return await _watch(writer, feed, receiver, gateway, screen, clock, heading, wish)
+        return await _watch(stage, feed, heading, wish)
 
 
 async def _set_up(
@@ -179,17 +206,9 @@ async def _open_shop(shop: Shop, owner: Owner, screen: table.Screen) -> None:
     shop.owner = owner
 
 
-async def _watch(
-    writer: Writer,
-    feed: Feed,
-    receiver: Receiver,
-    gateway: Gateway,
-    screen: table.Screen,
-    clock: Clock,
-    heading: list[str],
-    wish: _Stop,
-) -> int:
+async def _watch(stage: _Stage, feed: Feed, heading: list[str], wish: _Stop) -> int:
     """Write and draw until a signal, then wait for the last deliveries and print totals."""
+    writer, receiver, screen, clock = stage.writer, stage.receiver, stage.screen, stage.clock
     inboxes = list(receiver.inboxes.values())
     judge = Judge(feed.owner)
     await judge.listed()
@@ -220,15 +239,12 @@ async def _watch(
     seconds = clock.monotonic() - begun
     line = table.summary(inboxes, writer.writes, seconds)
     screen.draw(heading, inboxes, writer.expected, line)
-    return await _settle(
-        writer, receiver, gateway, screen, seconds, waited=not wish.hurried, judge=judge
-    )
+    return await _settle(stage, seconds, waited=not wish.hurried, judge=judge)
 
 
-async def _check(
-    writer: Writer, receiver: Receiver, gateway: Gateway, screen: table.Screen, clock: Clock
-) -> int:
+async def _check(stage: _Stage) -> int:
     """Make the fixed number of writes, wait for all deliveries and print totals."""
+    writer, receiver, screen, clock = stage.writer, stage.receiver, stage.screen, stage.clock
     begun = clock.monotonic()
     t = spoken()
     screen.say(t("demo.writing", records=ONCE_WRITES))
@@ -245,24 +261,18 @@ async def _check(
     for row in table.rows(inboxes, writer.expected):
         screen.say(row)
     screen.say(table.summary(inboxes, writer.writes, seconds))
-    return await _settle(writer, receiver, gateway, screen, seconds)
+    return await _settle(stage, seconds)
 
 
 async def _settle(
-    writer: Writer,
-    receiver: Receiver,
-    gateway: Gateway,
-    screen: table.Screen,
-    seconds: float,
-    *,
-    waited: bool = True,
-    judge: Judge | None = None,
+    stage: _Stage, seconds: float, *, waited: bool = True, judge: Judge | None = None
 ) -> int:
     """Stop the gateway, print totals and faults, and return the exit status.
 
     A `judge` tells what somebody did in the console meanwhile.
     """
-    inboxes = list(receiver.inboxes.values())
+    writer, screen = stage.writer, stage.screen
+    inboxes = list(stage.receiver.inboxes.values())
     judged = Judgement()
     sent_again: Mapping[tuple[str, str], int] = {}
     if judge is not None:
@@ -270,7 +280,7 @@ async def _settle(
         inboxes = [replace(one, accepted=Counter(one.accepted)) for one in inboxes]
         judged = await judge.judge(table.missing(inboxes, writer.expected))
         sent_again = await judge.sent_again(inboxes)
-    status = await gateway.stop()
+    status = await stage.gateway.stop()
     missing = set(table.missing(inboxes, writer.expected))
     kept_back, unfinished = missing & {*judged.kept_back}, missing & {*judged.waiting}
     faults = table.faults(

@@ -12,7 +12,7 @@ from outbox.durations import SECOND
 from outbox.errors import CannotStart
 from outbox.ids import Ids
 from outbox.sending.addresses import Rules, parse_place
-from outbox.sending.guard import Guard
+from outbox.sending.egress_guard import Guard
 from outbox.sending.outcome import Outcome
 from outbox.sending.request import Header, Request, compose
 from outbox.sending.send import Sender
@@ -65,9 +65,16 @@ class Forwarding:
         now = self._clock.wall()
         timestamp = msgspec.json.decode(body)["timestamp"]
         request = Request(
-            entry.id, entry.event, timestamp, entry.record_version, 1, "event", self._url, body,
-            (self._how.secret,),
-        )  # fmt: skip
+            event_id=entry.id,
+            event_name=entry.event,
+            timestamp=timestamp,
+            record_version=entry.record_version,
+            attempt=1,
+            origin="event",
+            url=self._url,
+            body=body,
+            secrets=(self._how.secret,),
+        )
         headers = compose(
             request, service=self._how.service, now_wall=now, span_id=self._ids.token(8).hex()
         )

@@ -15,7 +15,7 @@ from contextlib import aclosing
 from typing import Any
 
 from gateway.cli.moving.moved_rows import COUNTED, QUEUED_MAIL, TABLES, Digest, Rings, changed
-from gateway.domain.ownership import OWNERSHIP
+from gateway.domain.product_ownership import OWNERSHIP
 from outbox.database.ownership import of_owner
 from outbox.database.pacing import JobPace
 from outbox.database.postgres.move_connection import MoveConnection

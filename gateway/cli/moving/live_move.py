@@ -21,11 +21,11 @@ from dataclasses import dataclass, replace
 from gateway.cli.moving.chain_proof import ChainProof, Damaged
 from gateway.cli.moving.live_copy import LiveCopy
 from gateway.cli.moving.moved_rows import QUEUED_MAIL, TABLES, Rings
-from gateway.cli.moving.owner_rows import forget
+from gateway.cli.moving.owner_removal import forget
 from gateway.cli.moving.standings import Found, Seen, has_arrived, hold_mail, release_mail
 from gateway.cli.moving.target import Address
-from gateway.domain.ownership import OWNERSHIP
 from gateway.domain.privacy import certificates
+from gateway.domain.product_ownership import OWNERSHIP
 from outbox.database.ownership import OUTBOX
 from outbox.database.pacing import JobPace
 from outbox.database.postgres import guards
@@ -35,7 +35,7 @@ from outbox.database.transaction import Tx
 from outbox.errors import CannotStart
 from outbox.events import event_index
 from outbox.queue.drain.fanout import fan_out
-from outbox.queue.state.deliveries import Capacity
+from outbox.queue.state.claimed_deliveries import NO_ROOM
 from outbox.queue.upkeep import owner_moves
 from outbox.queue.upkeep.owner_moves import MoveState, State
 
@@ -46,8 +46,6 @@ SETTLE_SECONDS = 0.5
 FAN_OUT_SECONDS = 0.2
 """Time that fan-out of the servers gets before the command does it."""
 LOOK_SECONDS = 0.01
-NO_ROOM = Capacity("", "", 0, 0, 0, {}, 0)
-"""Fan-out makes deliveries and claims none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from gateway.domain.ownership import OWNERSHIP, UNOWNED
+from gateway.domain.product_ownership import OWNERSHIP, UNOWNED
 from gateway.domain.sealed_columns import SEALED
 from outbox.database.transaction import Values
 from outbox.queue.upkeep.owner_moves import FAR, Renumbering

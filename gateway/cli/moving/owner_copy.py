@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import aclosing
 
 from gateway.cli.moving.moved_rows import COUNTED, TABLES, Digest, Rings, changed
-from gateway.domain.ownership import OWNERSHIP
+from gateway.domain.product_ownership import OWNERSHIP
 from outbox.database.exclusive import Exclusive
 from outbox.database.ownership import of_owner
 from outbox.database.sql import insert

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from gateway.cli.moving.moved_rows import QUEUED_MAIL
 from gateway.domain.accounts import users
-from gateway.domain.ownership import OWNERSHIP
+from gateway.domain.product_ownership import OWNERSHIP
 from outbox.database.ownership import of_owner
 from outbox.database.sql import IDS, items
 from outbox.database.transaction import Tx

@@ -12,7 +12,7 @@ from msgspec import structs
 
 from gateway.domain.cells.directory import CellDirectory
 from gateway.domain.cells.registration import names_of
-from gateway.server.cells import directory_of
+from gateway.server.cell_parts import directory_of
 from gateway.server.config import Config, ConfigFaults, load
 from outbox.clock import SystemClock
 from outbox.database.database_urls import SQLITE, is_sqlite, normal, sqlite_file, without_password

@@ -42,13 +42,11 @@ async def create(request: web.Request, visitor: SignedIn, form: Form) -> web.Str
         return await _page(request, visitor, typed=typed, faults=faults, status=400)
     database = request.app[DB]
     text = request.app[CELLS].marked(api_keys.make(request.app[IDS]), visitor.actor.owner_id)
+    expires_at = database.clock.wall() + int(days) * DAY if days else None
+    key = api_keys.KeyDraft(name, text, scopes, expires_at, resources or None)
+    actor, most = visitor.actor, request.app[ACCOUNT_RULES].most_keys
     try:
-        await database.write(
-            api_keys.add, owner_id=visitor.actor.owner_id, name=name, text=text, scopes=scopes,
-            expires_at=database.clock.wall() + int(days) * DAY if days else None,
-            resources=resources or None,
-            most=request.app[ACCOUNT_RULES].most_keys, actor=visitor.actor,
-        )  # fmt: skip
+        await database.write(api_keys.add, actor.owner_id, key, most=most, actor=actor)
     except Refusal as full:
         faults = [Fault("name", full.code, full.message)]
         return await _page(

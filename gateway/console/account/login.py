@@ -1,5 +1,7 @@
 """The pages for signing in and out, the first account, and ending sessions."""
 
+from dataclasses import dataclass
+
 from aiohttp import web
 
 from gateway.console.account import entering, proofs, second_step
@@ -23,6 +25,15 @@ from gateway.server.http.rate_limits import LIMITS
 from outbox.database.transaction import Tx
 
 
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """What the sign-in form shows again: the next page, the email, and a form that waits."""
+
+    where: str
+    email: str = ""
+    kept: Kept | None = None
+
+
 async def home(request: web.Request, visitor: SignedIn) -> web.StreamResponse:
     """Redirect the console's root address to its first page."""
     return pages.to(entering.HOME)
@@ -33,7 +44,7 @@ async def sign_in_page(request: web.Request, visitor: SignedIn) -> web.StreamRes
     where = entering.inside(request.query.get("next", ""))
     if visitor.session is not None:
         return pages.to(where)
-    return _sign_in_form(request, visitor, where, "")
+    return _sign_in_form(request, visitor, _Shown(where))
 
 
 def slow_down(request: web.Request, visitor: SignedIn) -> web.StreamResponse | None:
@@ -44,7 +55,8 @@ def slow_down(request: web.Request, visitor: SignedIn) -> web.StreamResponse | N
     try:
         request.app[LIMITS].sign_in(guard.client_of(request).address)
     except Refusal as slow:
-        return _slow(request, visitor, entering.inside(request.query.get("next", "")), "", slow)
+        where = entering.inside(request.query.get("next", ""))
+        return _slow(request, visitor, _Shown(where), slow)
     return None
 
 
@@ -53,6 +65,7 @@ async def sign_in(request: web.Request, visitor: SignedIn, form: Form) -> web.St
     where = entering.inside(form.text("next"))
     kept_form = kept_forms.carried(form)
     email = form.text("email")
+    shown = _Shown(where, email, kept_form)
     password = form.text("password").encode("utf-8", "replace").decode()
     address = guard.client_of(request).address
     try:
@@ -60,14 +73,12 @@ async def sign_in(request: web.Request, visitor: SignedIn, form: Form) -> web.St
     except Refusal as slow:
         if slow.code != "rate_limited":
             raise
-        return _slow(request, visitor, where, email, slow, kept_form)
+        return _slow(request, visitor, shown, slow)
     if user is None:
         elsewhere = await request.app[CELLS].of_name("email", fold_email(email))
         if elsewhere is not None:
             raise elsewhere
-        return _sign_in_form(
-            request, visitor, where, email, "sign_in.wrong", status=401, kept=kept_form
-        )
+        return _sign_in_form(request, visitor, shown, "sign_in.wrong", status=401)
     if user["two_factor_at"] is not None:
         return second_step.ask(request, visitor, user, where, kept_form)
     return await entering.welcome(request, visitor, user["id"], where, kept_form)
@@ -96,7 +107,9 @@ async def first_account(request: web.Request, visitor: SignedIn, form: Form) -> 
     faults = _account_faults(email, name, password)
     if faults:
         typed = {"email": email, "name": name}
-        return _first_account_form(request, visitor, token, True, faults, typed, 400)
+        return _first_account_form(
+            request, visitor, token, True, faults=faults, typed=typed, status=400
+        )
     hashed = await request.app[PASSWORDS].hash(password)
     try:
         user_id = await request.app[DB].write(
@@ -155,17 +168,10 @@ def _goodbye(request: web.Request, done: str) -> web.StreamResponse:
     return response
 
 
-def _slow(
-    request: web.Request,
-    visitor: SignedIn,
-    where: str,
-    email: str,
-    slow: Refusal,
-    kept: Kept | None = None,
-) -> web.Response:
+def _slow(request: web.Request, visitor: SignedIn, shown: _Shown, slow: Refusal) -> web.Response:
     """Return the form again, with the time to wait."""
     wait = str(slow.facts.get("retry_after", 60))
-    response = _sign_in_form(request, visitor, where, email, "sign_in.slow", wait, 429, kept)
+    response = _sign_in_form(request, visitor, shown, "sign_in.slow", wait=wait, status=429)
     response.headers["Retry-After"] = wait
     return response
 
@@ -173,14 +179,19 @@ def _slow(
 def _sign_in_form(
     request: web.Request,
     visitor: SignedIn,
-    where: str,
-    email: str,
+    shown: _Shown,
     fault: str = "",
+    *,
     wait: str = "",
     status: int = 200,
-    kept: Kept | None = None,
 ) -> web.Response:
-    context = {"next": where, "email": email, "fault": fault, "wait": wait, "kept": kept}
+    context = {
+        "next": shown.where,
+        "email": shown.email,
+        "kept": shown.kept,
+        "fault": fault,
+        "wait": wait,
+    }
     return templates.render(request, visitor, "sign_in.html", context, status=status)
 
 

@@ -52,8 +52,8 @@ async def confirm(request: web.Request, visitor: SignedIn, form: Form) -> web.St
     if failure is None:
         recovery = codes.new_recovery_codes(request.app[IDS])
         if await request.app[DB].write(
-            two_factor.confirm, request.app[KEYRING], visitor.actor, form.text(CODE), recovery,
-            session.id, proofs.facts_of(request),
+            two_factor.confirm, request.app[KEYRING], visitor.actor, form.text(CODE),
+            recovery=recovery, session_id=session.id, facts=proofs.facts_of(request),
         ):  # fmt: skip
             request.app[CREDENTIALS].forget()
             await reveal.later(request, visitor, PATH, " ".join(recovery))

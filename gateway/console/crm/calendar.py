@@ -70,10 +70,15 @@ async def month(request: web.Request, visitor: SignedIn) -> web.StreamResponse:
         due = found[calendar_days.stored(day)]
         shown = [(one, _time(one, reader), _is_late(one, at)) for one in due[:SHOWN]]
         return Day(
-            day.isoformat(), day.day, calendar_days.words(day, reader, "full"),
-            day.month != first.month, day == today, shown, max(0, len(due) - SHOWN),
-            len(due) == task_days.MOST,
-        )  # fmt: skip
+            iso=day.isoformat(),
+            number=day.day,
+            words=calendar_days.words(day, reader, "full"),
+            other=day.month != first.month,
+            today=day == today,
+            tasks=shown,
+            more=max(0, len(due) - SHOWN),
+            many=len(due) == task_days.MOST,
+        )
 
     before, after = first - timedelta(days=1), first + timedelta(days=31)
     context = {

@@ -18,8 +18,8 @@ from gateway.records.draft import check
 from gateway.records.errors import Refusal
 from gateway.records.values import masks
 from gateway.server.app_keys import DB
+from gateway.server.http.account_turns import WRITING, turn
 from gateway.server.http.multipart import Upload
-from gateway.server.http.turns import WRITING, turn
 
 PATH = "/console/settings/company"
 

@@ -13,7 +13,7 @@ from gateway.domain.sales import sheet_pdf, sheets
 from gateway.domain.sales.sheets import Sheet
 from gateway.records.resource import Resource
 from gateway.server.app_keys import DB
-from gateway.server.http.turns import WRITING, turn
+from gateway.server.http.account_turns import WRITING, turn
 
 
 async def show(resource: Resource, request: web.Request, visitor: SignedIn) -> web.StreamResponse:

@@ -36,22 +36,13 @@ async def show(request: web.Request, visitor: SignedIn) -> web.StreamResponse:
         "stages": display.stages, "moving": delivery.state in deliveries.UNFINISHED and active,
         "question": deliveries.question(delivery), "place": page.place,
         "lines_cap": deliveries.LINES_COUNTED,
-        "course": course(
-            delivery, page.attempts, page.schedule, db.clock.wall(), visitor.actor.zone,
-            parked=not active, attempted=page.attempted, held_until=_held_until(page),
-        ),
+        "course": course(page, db.clock.wall(), visitor.actor.zone),
         "waits": page.waits, "waiting": page.waits.get(delivery.id),
         "curl_of": lambda attempt: curl(attempt, _sent(page, attempt)),
         "thin": _thin(page),
         "other_form": any(context_of(one.request_headers) for one in page.attempts[:1]),
     }  # fmt: skip
     return polling.live(request, visitor, "delivery.html", "parts/delivery.html", context)
-
-
-def _held_until(page: DeliveryPage) -> int | None:
-    """Return until when something holds the delivery, in microseconds UTC."""
-    waiting = page.waits.get(page.delivery.id)
-    return None if waiting is None else waiting.until
 
 
 def _sent(page: DeliveryPage, attempt: Attempt) -> bytes | None:

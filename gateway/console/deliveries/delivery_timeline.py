@@ -10,9 +10,9 @@ from zoneinfo import ZoneInfo
 from babel import Locale
 from babel.dates import format_datetime, format_skeleton
 
+from gateway.domain.webhooks.deliveries import DeliveryPage
 from outbox.durations import DAY, SECOND
-from outbox.queue.log.delivery_types import Attempt, Delivery
-from outbox.queue.state.policy import Schedule
+from outbox.queue.log.delivery_types import Attempt
 
 WEEK = 7 * DAY
 SHOWN = 12
@@ -49,29 +49,33 @@ class Course:
         return f"{format_skeleton('MMMd', moment, locale=locale)}, {moment:%H:%M}"
 
 
-def course(
-    delivery: Delivery, attempts: Sequence[Attempt], schedule: Schedule, now: int, zone: str,
-    *, parked: bool, attempted: int, held_until: int | None = None,
-) -> Course:  # fmt: skip
-    """Return the course of a delivery; `attempts` are the latest of `made`, the last one first.
-
-    `parked` means that nothing is sent until somebody activates the webhook. `held_until` is when
-    its webhook sends again, in microseconds UTC.
-    """
+def course(page: DeliveryPage, now: int, zone: str) -> Course:
+    """Return the course of a delivery; nothing of a parked one is sent."""
+    delivery, schedule = page.delivery, page.schedule
     total = len(schedule.waits) + 1
     waits = delivery.state in ("ready", "in_flight", "held")
     # A replaced schedule may be shorter than what has been tried.
     number = min(delivery.tries + (1 if waits else 0), max(total, delivery.tries))
     next_at = ends_at = None
-    if waits and not parked and delivery.state != "held":
+    if waits and page.active and delivery.state != "held":
         next_at = now + max(delivery.due_in, 0) if delivery.state == "ready" else now
-        next_at = max(next_at, held_until or now)
+        waiting = page.waits.get(delivery.id)
+        if waiting is not None and waiting.until is not None:
+            # When its webhook sends again.
+            next_at = max(next_at, waiting.until)
         ends_at = next_at + round(sum(schedule.waits[delivery.tries :]) * SECOND)
-    latest = list(attempts[:SHOWN])[::-1]
+    latest = list(page.attempts[:SHOWN])[::-1]
     return Course(
-        latest, attempted - len(latest), attempted - len(attempts), max(number, 1), total,
-        next_at, ends_at, zone, now,
-    )  # fmt: skip
+        attempts=latest,
+        earlier=page.attempted - len(latest),
+        unshown=page.attempted - len(page.attempts),
+        number=max(number, 1),
+        total=total,
+        next_at=next_at,
+        ends_at=ends_at,
+        zone=zone,
+        now=now,
+    )
 
 
 def _local(at: int, zone: str) -> datetime:

@@ -8,9 +8,9 @@ from urllib.parse import urlencode
 
 from aiohttp import web
 
-from gateway.console.layout import display, pages, polling, times
+from gateway.console.layout import display, pages, polling, typed_times
 from gateway.console.layout.guard import SignedIn
-from gateway.console.webhooks.options import groups
+from gateway.console.webhooks.webhook_form import groups
 from gateway.domain.catalogue import EVENT_NAMES
 from gateway.domain.webhooks import delivery_search, record_names, webhooks
 from gateway.domain.webhooks.record_names import Named
@@ -19,7 +19,7 @@ from gateway.records.values.folding import fold
 from gateway.server.app_keys import DB
 from outbox.database.transaction import Database
 from outbox.durations import MINUTE
-from outbox.events.history import EventQuery
+from outbox.events.event_history import EventQuery
 from outbox.ids import is_id
 from outbox.queue.log.delivery_types import (
     FAILURES,
@@ -40,17 +40,17 @@ OFFERED: tuple[StateFilter, ...] = (
 
 async def deliveries(request: web.Request, visitor: SignedIn) -> web.StreamResponse:
     """List the deliveries of all webhooks; each query parameter is a filter."""
-    filters = _filters(request, "q", "state", "webhook", "event", "status", "since", "until")
+    filters = _filters(request, "q state webhook event status since until")
     actor, db, after = visitor.actor, request.app[DB], _after(request)
     since, until = _times(filters, actor.zone)
     status = int(filters["status"]) if filters.get("status", "").isdecimal() else None
     query = DeliveryQuery(_state(filters), filters.get("event", ""), status, since, until)
 
     async def read(search: str) -> delivery_search.DeliveryList:
+        wanted = delivery_search.Wanted(search, filters.get("webhook", ""))
         return await db.scan(
-            actor.owner_id, delivery_search.deliveries, actor, db.clock, search,
-            filters.get("webhook", ""), query, after,
-        )  # fmt: skip
+            actor.owner_id, delivery_search.deliveries, actor, db.clock, wanted, query, after=after
+        )
 
     page = await read(filters.get("q", ""))
     meant = await _meant(db, actor, filters, page.webhooks, page.deliveries, page.searched)
@@ -71,8 +71,8 @@ async def of_webhook(request: web.Request, visitor: SignedIn) -> web.StreamRespo
     filters = _filters(request, "state")
     actor, db, only = visitor.actor, request.app[DB], _state(filters)
     page = await db.scan(
-        actor.owner_id, delivery_search.of_webhook, actor, db.clock, pages.id_of(request),
-        DeliveryQuery(only), _after(request),
+        actor.owner_id, delivery_search.of_webhook, actor, db.clock,
+        webhook_id=pages.id_of(request), query=DeliveryQuery(only), after=_after(request),
     )  # fmt: skip
     webhook = page.deleted[0] if page.deleted else page.webhooks[0]
     context = {
@@ -123,7 +123,7 @@ def _narrower(only: StateFilter, active: bool) -> tuple[str, tuple[StateFilter, 
 
 async def events(request: web.Request, visitor: SignedIn) -> web.StreamResponse:
     """List all events with what became of their deliveries."""
-    filters = _filters(request, "q", "event", "since", "until")
+    filters = _filters(request, "q event since until")
     actor = visitor.actor
     since, until = _times(filters, actor.zone)
     query = EventQuery(filters.get("event", ""), filters.get("q", ""), since, until)
@@ -131,15 +131,10 @@ async def events(request: web.Request, visitor: SignedIn) -> web.StreamResponse:
     db = request.app[DB]
 
     async def read(search: str) -> delivery_search.EventList:
-        asked = replace(query, cause=search)
+        of = replace(query, cause=search)
+        place = delivery_search.place_of(after)
         return await db.scan(
-            actor.owner_id,
-            delivery_search.events,
-            actor,
-            db.clock,
-            search,
-            asked,
-            delivery_search.place_of(after),
+            actor.owner_id, delivery_search.events, actor, db.clock, of, after=place
         )
 
     page = await read(filters.get("q", ""))
@@ -199,9 +194,9 @@ async def event(request: web.Request, visitor: SignedIn) -> web.StreamResponse:
     return polling.live(request, visitor, "event.html", "parts/event.html", context)
 
 
-def _filters(request: web.Request, *names: str) -> Mapping[str, str]:
+def _filters(request: web.Request, names: str) -> Mapping[str, str]:
     """Return the filters of the query that say something."""
-    filters = {name: request.query.get(name, "").strip() for name in names}
+    filters = {name: request.query.get(name, "").strip() for name in names.split()}
     filters["q"] = "".join(filter(str.isprintable, filters.get("q", "")))[
         : delivery_search.LONGEST_SEARCH
     ]
@@ -218,8 +213,8 @@ def _filters(request: web.Request, *names: str) -> Mapping[str, str]:
 
 def _times(filters: Mapping[str, str], zone: str) -> tuple[int, int]:
     """Return the wanted range in microseconds; the minute of `until` belongs to it."""
-    since = times.typed(filters.get("since", ""), zone)
-    until = times.typed(filters.get("until", ""), zone, ends=True)
+    since = typed_times.typed(filters.get("since", ""), zone)
+    until = typed_times.typed(filters.get("until", ""), zone, ends=True)
     return since or 0, NO_TIME if until is None else until + MINUTE
 
 

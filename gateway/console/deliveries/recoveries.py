@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 from aiohttp import web
 
-from gateway.console.layout import pages, polling, templates, times
+from gateway.console.layout import pages, polling, templates, typed_times
 from gateway.console.layout.forms import Form, parse
 from gateway.console.layout.guard import SignedIn
 from gateway.domain.catalogue import EVENT_NAMES
@@ -112,7 +112,7 @@ async def _form(request: web.Request, visitor: SignedIn, order: JobForm) -> web.
     )
     context = {
         "webhook": webhook, "jobs": latest, "order": order, "typed": order.typed,
-        "local": lambda name: times.shown(order.typed[name], visitor.actor.zone),
+        "local": lambda name: typed_times.shown(order.typed[name], visitor.actor.zone),
         "faults": order.faults, "ends": ENDS, "least": SLOWEST,
         "most": FASTEST, "zone": visitor.actor.zone,
         "days": request.app[WEBHOOK_RULES].deliveries_days,
@@ -126,7 +126,7 @@ def fresh(backfill: bool, now: int, zone: str) -> JobForm:
     """Return the form before anything is typed: the last day."""
     typed = {
         "ends": USUAL_ENDS, "names": (), "rate": str(USUAL_RATE),
-        "since": times.local((now - DAY) // MINUTE * MINUTE, zone), "until": "",
+        "since": typed_times.local((now - DAY) // MINUTE * MINUTE, zone), "until": "",
     }  # fmt: skip
     return JobForm(backfill, typed, {}, None)
 
@@ -141,8 +141,8 @@ def read(form: Form, now: int, zone: str) -> JobForm:
         "rate": form.text("rate").strip(),
     }  # fmt: skip
     faults = {}
-    since = times.typed(str(typed["since"]), zone)
-    until = times.typed(str(typed["until"]), zone, ends=True) if typed["until"] else now
+    since = typed_times.typed(str(typed["since"]), zone)
+    until = typed_times.typed(str(typed["until"]), zone, ends=True) if typed["until"] else now
     rate = recoveries.rate_of(str(typed["rate"]))
     if since is None:
         faults["since"] = "recover.fault.time"

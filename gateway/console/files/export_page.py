@@ -21,7 +21,7 @@ async def show(request: web.Request, visitor: SignedIn) -> web.StreamResponse:
     if section is None:
         raise Refusal("not_found", "error.not_found_help")
     texts = request[READER].texts
-    asked = listing.asked(section.resource, section.path, request.query, texts, "", (), ())
+    asked = listing.asked(section.resource, section.path, request.query, texts)
     # As spreadsheets in this language write it: semicolons where the decimal sign is a comma.
     numbers = texts.numbers
     charge(request, visitor, COSTS["reported"])

@@ -13,11 +13,17 @@ from gateway.console.records.nouns import Words, label_of
 from gateway.domain import import_lines
 from gateway.domain.catalogue import Entry
 from gateway.domain.import_lines import Line
-from gateway.domain.imports import column_notices, columns, import_reports, import_uploads, jobs
+from gateway.domain.imports import (
+    column_notices,
+    columns,
+    import_jobs,
+    import_reports,
+    import_uploads,
+)
 from gateway.domain.imports.files import MOST_BYTES, MOST_LINES
+from gateway.domain.imports.import_jobs import Import, LineFault
+from gateway.domain.imports.import_options import CHOICES, options_of
 from gateway.domain.imports.import_steps import CHARACTERS, ENTRIES
-from gateway.domain.imports.jobs import Import, LineFault
-from gateway.domain.imports.options import CHOICES, options_of
 from gateway.records.access import Actor
 from gateway.records.errors import Refusal
 from gateway.records.values.folding import fold
@@ -68,7 +74,7 @@ async def show(request: web.Request, visitor: SignedIn) -> web.StreamResponse:
 async def start(request: web.Request, visitor: SignedIn, form: Form) -> web.StreamResponse:
     """Check the lines of a waiting import, or import them."""
     db, import_id = request.app[DB], pages.id_of(request)
-    job = await db.read(jobs.own, visitor.actor, import_id)
+    job = await db.read(import_jobs.own, visitor.actor, import_id)
     entry = ENTRIES[job.plural]
     allowed = columns.importable(entry.resource)
     chosen = [form.text(f"column-{place}") for place in range(len(job.headings))]
@@ -78,7 +84,8 @@ async def start(request: web.Request, visitor: SignedIn, form: Form) -> web.Stre
             columns.must_do(entry.resource, fields)
         options = options_of({name: form.text(name) for name in CHOICES})
         await db.write(
-            jobs.start, visitor.actor, import_id, import_reports.with_own_id(job.headings, fields),
+            import_jobs.start, visitor.actor, import_id,
+            import_reports.with_own_id(job.headings, fields),
             dry_run=form.text("act") != "start", options=options,
         )  # fmt: skip
     except Refusal as refusal:
@@ -91,8 +98,8 @@ async def start(request: web.Request, visitor: SignedIn, form: Form) -> web.Stre
 async def cancel(request: web.Request, visitor: SignedIn, form: Form) -> web.StreamResponse:
     """Cancel an import; what it has written stays."""
     db, import_id = request.app[DB], pages.id_of(request)
-    job = await db.write(jobs.cancel, visitor.actor, import_id)
-    await jobs.clear(db, job.id)
+    job = await db.write(import_jobs.cancel, visitor.actor, import_id)
+    await import_jobs.clear(db, job.id)
     return pages.to(f"/console/imports/{job.id}", "import_cancelled")
 
 
@@ -136,7 +143,7 @@ def _entry(request: web.Request) -> Entry:
 async def _form(
     request: web.Request, visitor: SignedIn, entry: Entry, refusal: Refusal | None = None
 ) -> web.StreamResponse:
-    latest = await request.app[DB].read(jobs.listed, visitor.actor)
+    latest = await request.app[DB].read(import_jobs.listed, visitor.actor)
     plural = entry.resource.plural
     context = {
         "words": Words(request[READER].texts, entry.resource), "plural": plural,
@@ -193,7 +200,7 @@ async def _show(
 async def _read(
     tx: Tx, actor: Actor, import_id: str
 ) -> tuple[Import, Sequence[LineFault], Sequence[Line]]:
-    job, faults = await jobs.read(tx, actor, import_id, SHOWN_FAULTS + 1)
+    job, faults = await import_jobs.read(tx, actor, import_id, SHOWN_FAULTS + 1)
     waits = job.state == "waiting"
     return (
         job,

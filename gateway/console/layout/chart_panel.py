@@ -120,9 +120,14 @@ class Window:
         drawings = (charts.attempts(steps), charts.rate(steps), charts.durations(steps))
         partial = oldest is not None and oldest < since and since > start
         return Board(
-            self.range, offered(self.days), total(steps), drawings,
-            self.range.marks(self.now, zone, locale), rows[::-1], since if partial else None,
-        )  # fmt: skip
+            range=self.range,
+            ranges=offered(self.days),
+            total=total(steps),
+            charts=drawings,
+            marks=self.range.marks(self.now, zone, locale),
+            rows=rows[::-1],
+            since=since if partial else None,
+        )
 
 
 def window(request: web.Request) -> Window:

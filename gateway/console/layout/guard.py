@@ -21,7 +21,7 @@ from gateway.domain.queued_mail import Facts
 from gateway.records.access import Actor
 from gateway.records.errors import Refusal
 from gateway.server.app_keys import CELLS, DB, IDS
-from gateway.server.http.proxies import CLIENT, Client
+from gateway.server.http.client_address import CLIENT, Client
 from gateway.server.installation import ACCOUNT_RULES, SITE
 from gateway.server.web_origins import spelled
 from outbox.database.transaction import Commits, Tx, belongs_to, commits

@@ -11,10 +11,10 @@ from gateway.console.layout import (
     guard,
     kept_forms,
     menu,
+    page_turns,
     static_files,
     templates,
     troubles,
-    turns,
 )
 from gateway.console.layout.error_pages import refused
 from gateway.console.layout.forms import Form
@@ -62,7 +62,7 @@ def set_up(app: web.Application) -> None:
     app[static_files.FILES] = static_files.files()
     app[templates.ENVIRONMENT] = templates.environment()
     app[error_pages.SLOWED] = {}
-    turns.set_up(app)
+    page_turns.set_up(app)
     menu.set_up(app)
 
 
@@ -150,16 +150,18 @@ async def _answer(
             request[TROUBLES] = troubles.of(request, visitor) if visitor.troubled else troubles.NONE
         if visitor.session is None:
             to_stranger = partial(_to_stranger, request, visitor, act, public=public)
-            response = await turns.of_stranger(request, to_stranger)
+            response = await page_turns.of_stranger(request, to_stranger)
         elif not enrolling and _must_enrol(request, visitor):
             response = _to_page(request, ENROL)
         elif not brief:
             response = await _acted(request, visitor, act)
         else:
             make = partial(_acted, request, visitor, act)
-            response = await turns.of_account(request, visitor.session.owner_id, make)
+            response = await page_turns.of_account(request, visitor.session.owner_id, make)
     except Refusal as refusal:
-        response = await turns.of_stranger(request, partial(_refused, request, visitor, refusal))
+        response = await page_turns.of_stranger(
+            request, partial(_refused, request, visitor, refusal)
+        )
     except Crowded as crowded:
         facts = {"retry_after": crowded.seconds}
         response = refused(request, visitor, Refusal("rate_limited", "error.crowded", facts=facts))

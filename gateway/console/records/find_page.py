@@ -78,4 +78,12 @@ def _group(section: ResourcePages, request: web.Request, found: Found, text: str
     columns += [(label_of(look.texts, name), width_of(section.resource, name)) for name in plain]
     address = f"{section.path}?{urlencode({'search': text})}"
     title = section.words(request).title
-    return Group(section, title, columns, rows, found.more, found.cut, address)
+    return Group(
+        section=section,
+        title=title,
+        columns=columns,
+        rows=rows,
+        more=found.more,
+        cut=found.cut,
+        all=address,
+    )

@@ -236,10 +236,17 @@ def _input(
         ]
     options = schema["items"]["enum"] if kind == "several" else schema.get("enum", ())
     return Input(
-        name, label, useful(texts, label, hint.replace("`", "")), kind, required, options,
-        schema.get("maxLength"), schema.get("maxItems"), columns,
+        name=name,
+        label=label,
+        hint=useful(texts, label, hint.replace("`", "")),
+        kind=kind,
+        required=required,
+        options=options,
+        longest=schema.get("maxLength"),
+        most=schema.get("maxItems"),
+        columns=columns,
         decimal=schema.get("type") == "number",
-    )  # fmt: skip
+    )
 
 
 def _text(one: Input, value: Any, texts: Texts) -> Any:

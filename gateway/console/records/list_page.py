@@ -75,14 +75,19 @@ class Listed:
     previous: str
 
 
+def _asked(section: ResourcePages, request: web.Request) -> Asked:
+    """Return what the address of a list asks for."""
+    return listing.asked(
+        section.resource, section.path, request.query, request[READER].texts,
+        tabs=section.parts.tabs, columns=section.offered, usual=section.columns[1:],
+    )  # fmt: skip
+
+
 async def index(
     section: ResourcePages, request: web.Request, visitor: SignedIn
 ) -> web.StreamResponse:
     """Show a page of the list; see gateway.console.records.listing."""
-    asked = listing.asked(
-        section.resource, section.path, request.query, request[READER].texts, section.parts.tabs,
-        section.offered, section.columns[1:],
-    )  # fmt: skip
+    asked = _asked(section, request)
     db, actor, query = request.app[DB], visitor.actor, asked.query()
     if costly(section.resource, query) is None:
         page, names = await db.read(_page, section, actor, asked)
@@ -98,10 +103,7 @@ async def ordered(
     section: ResourcePages, request: web.Request, visitor: SignedIn, view: str, unit: Ordered
 ) -> web.StreamResponse:
     """Show a list that another unit reads, page by page, at `due/{view}` below the list."""
-    plain = listing.asked(
-        section.resource, section.path, request.query, request[READER].texts, section.parts.tabs,
-        section.offered, section.columns[1:],
-    )  # fmt: skip
+    plain = _asked(section, request)
     asked = replace(plain, path=request.path, filters={}, search="", sort="dueDate")
     db, actor = request.app[DB], visitor.actor
     page, names = await db.scan(actor.owner_id, _ordered, section, actor, asked, unit)
@@ -116,7 +118,7 @@ async def ordered(
         previous=listed.previous and listed.previous + kept,
     )
     first = replace(plain, filters={}, search="", page=1)
-    return _show(section, request, visitor, first, look, listed, view)
+    return _show(section, request, visitor, first, look, listed, view=view)
 
 
 def _show(
@@ -126,6 +128,7 @@ def _show(
     asked: Asked,
     look: CellStyle,
     listed: Listed,
+    *,
     view: str = "",
 ) -> web.StreamResponse:
     context = {
@@ -221,9 +224,14 @@ def _listed(section: ResourcePages, asked: Asked, look: CellStyle, page: Page) -
     elif asked.page > 1:
         backward = asked.to(page=asked.page - 1)
     return Listed(
-        rows, [Markup(head) for head in heads], Markup(body),  # noqa: S704 - made of cells
-        columns, page.total, forward, backward,
-    )  # fmt: skip
+        rows=rows,
+        heads=[Markup(head) for head in heads],  # noqa: S704 - made of cells
+        body=Markup(body),  # noqa: S704 - made of cells
+        columns=columns,
+        total=page.total,
+        next=forward,
+        previous=backward,
+    )
 
 
 def _titles(section: ResourcePages, column: Column) -> Callable[[Record], str]:

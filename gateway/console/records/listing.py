@@ -171,9 +171,10 @@ def asked(
     path: str,
     query: MultiMapping[str],
     texts: Texts,
-    tabs: str,
-    columns: Sequence[str],
-    usual: Sequence[str],
+    *,
+    tabs: str = "",
+    columns: Sequence[str] = (),
+    usual: Sequence[str] = (),
 ) -> Asked:
     """Return what an address asks for; nothing is refused.
 

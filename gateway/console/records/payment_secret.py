@@ -8,7 +8,7 @@ from gateway.console.layout.guard import SignedIn
 from gateway.domain.storefront.payments import payment_secrets
 from gateway.server.app_keys import DB, IDS, KEYRING
 from outbox.sending.request import SECRET_BYTES, new_secret
-from outbox.webhooks.rotation import OVERLAP
+from outbox.webhooks.secret_rotation import OVERLAP
 
 HOUR = 3_600_000_000
 

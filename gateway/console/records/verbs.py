@@ -1,11 +1,12 @@
 """What an owner can do with a record besides editing it: one table, a button and a page for each.
 
 The pages send the units of the REST API; a state that refuses is told in a sentence.
+It is one module because the page of a verb, and its answers, follow from its row of the table.
 """
 
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -92,6 +93,15 @@ class Verb:
     def text(self) -> str:
         """The key of its button; the keys of its other texts begin with it."""
         return self.keys or f"verb.{self.resource.noun}.{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """What a page says above its form, its status, and the faults of its fields."""
+
+    said: str
+    status: int = 200
+    faults: Mapping[str, str] = field(default_factory=dict)
 
 
 def _to(table: Mapping[str, Sequence[str]], target: str) -> Callable[[Record], bool]:
@@ -193,10 +203,10 @@ async def ask(verb: Verb, request: web.Request, visitor: SignedIn) -> web.Stream
     """Ask for the fields of a verb, or whether to do what cannot be undone."""
     record = await _read(verb, request, visitor)
     form_inputs = _inputs(verb, request[READER].texts)
-    said = "" if verb.offered(record) else _not_now(request[READER].texts, verb, record)
+    answer = _Answer("" if verb.offered(record) else _not_now(request[READER].texts, verb, record))
     first = {name: [text] for name, text in verb.first(record).items()}
     typed = inputs.of_form(Form(first), form_inputs)
-    return _page(request, visitor, verb, record, form_inputs, typed, said, 200)
+    return _page(request, visitor, verb, record, typed, answer)
 
 
 async def act(
@@ -220,7 +230,7 @@ async def act(
         said, status = faults.get("", ""), error_pages.status_of(refusal)
         if not refusal.faults:
             said, status = _told(texts, verb, record, refusal), 409
-        return _page(request, visitor, verb, record, form_inputs, typed, said, status, faults)
+        return _page(request, visitor, verb, record, typed, _Answer(said, status, faults))
     done = verb.done or f"{verb.resource.noun}_{verb.name}"
     if form.all("list"):
         return pages.to(list_at(verb.resource, form.text("list")), done)
@@ -278,18 +288,15 @@ def _page(
     visitor: SignedIn,
     verb: Verb,
     record: Record,
-    form_inputs: Sequence[Input],
     typed: Typed,
-    said: str,
-    status: int,
-    faults: Mapping[str, str] | None = None,
+    answer: _Answer,
 ) -> web.Response:
     resource = record.resource
     context: dict[str, Any] = {
-        "verb": verb, "record": record, "inputs": form_inputs, "typed": typed, "said": said,
-        "faults": faults or {}, "heading": _heading(record),
-        "words": Words(request[READER].texts, resource),
+        "verb": verb, "record": record, "inputs": _inputs(verb, request[READER].texts),
+        "typed": typed, "said": answer.said, "faults": answer.faults,
+        "heading": _heading(record), "words": Words(request[READER].texts, resource),
         "total": record["total"] / 100 if "total" in resource.named else None,
         "offered": verb.offered(record),
     }  # fmt: skip
-    return templates.render(request, visitor, "verb.html", context, status=status)
+    return templates.render(request, visitor, "verb.html", context, status=answer.status)

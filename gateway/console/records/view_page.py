@@ -28,7 +28,7 @@ from gateway.records.record import Record
 from gateway.records.resource import Filter
 from gateway.server.app_keys import DB
 from outbox.database.transaction import Tx
-from outbox.events.history import EventQuery
+from outbox.events.event_history import EventQuery
 from outbox.queue.log.delivery_types import shown
 
 EVENTS = 10
@@ -85,10 +85,10 @@ class View:
         """Show the latest events of a record with their deliveries, alone or within its page."""
         db, actor, record_id = request.app[DB], visitor.actor, pages.id_of(request)
         record = await db.read(actions.read, actor, self.section.resource, record_id)
+        query = EventQuery(cause=record_id)
         found = await db.scan(
-            actor.owner_id, delivery_search.events, actor, db.clock, record_id,
-            EventQuery(cause=record_id), None,
-        )  # fmt: skip
+            actor.owner_id, delivery_search.events, actor, db.clock, query, after=None
+        )
         active = {one.id for one in found.webhooks if one.state == "active"}
         context = {
             "section": self.section, "words": self.section.words(request), "record": record,

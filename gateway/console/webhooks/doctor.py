@@ -18,7 +18,7 @@ from outbox.queue.log.delivery_types import Attempt
 from outbox.queue.state.policy import Schedule
 from outbox.sending.request_targets import requested
 from outbox.webhooks import Webhook
-from outbox.worker.doctor import Examination
+from outbox.worker.examination import Examination
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +75,24 @@ def attempt_of(examination: Examination) -> Attempt | None:
     if outcome is None:
         return None
     return Attempt(
-        1, "test", outcome.outcome, outcome.status, outcome.error, examination.started_at,
-        outcome.dns_us, outcome.connect_us, outcome.tls_us, outcome.first_byte_us,
-        outcome.total_us, outcome.address, requested(examination.url), list(examination.headers),
-        [*outcome.response_headers], outcome.response_body, outcome.truncated,
-    )  # fmt: skip
+        number=1,
+        kind="test",
+        outcome=outcome.outcome,
+        status=outcome.status,
+        error=outcome.error,
+        started_at=examination.started_at,
+        dns_us=outcome.dns_us,
+        connect_us=outcome.connect_us,
+        tls_us=outcome.tls_us,
+        first_byte_us=outcome.first_byte_us,
+        total_us=outcome.total_us,
+        address=outcome.address,
+        url=requested(examination.url),
+        request_headers=list(examination.headers),
+        response_headers=[*outcome.response_headers],
+        response_body=outcome.response_body,
+        truncated=outcome.truncated,
+    )
 
 
 def _page(

@@ -10,7 +10,7 @@ from gateway.domain.webhooks import rotation
 from gateway.server.app_keys import DB, IDS, KEYRING
 from outbox.durations import HOUR
 from outbox.sending.request import SECRET_BYTES, new_secret
-from outbox.webhooks.rotation import OVERLAP
+from outbox.webhooks.secret_rotation import OVERLAP
 
 
 def page_of(webhook_id: str) -> str:

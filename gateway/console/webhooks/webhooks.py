@@ -10,7 +10,7 @@ from gateway.console.layout.chart_panel import window
 from gateway.console.layout.forms import Form
 from gateway.console.layout.guard import SignedIn
 from gateway.console.layout.reader import READER
-from gateway.console.webhooks import doctor, guide, options
+from gateway.console.webhooks import doctor, guide, webhook_form
 from gateway.console.webhooks.snapshots import USUAL_RATE, tell
 from gateway.domain.catalogue import EVENT_NAMES
 from gateway.domain.webhooks import overviews, recoveries, settings, subscriptions, webhooks
@@ -42,18 +42,18 @@ async def index(request: web.Request, visitor: SignedIn) -> web.StreamResponse:
 
 async def new(request: web.Request, visitor: SignedIn) -> web.StreamResponse:
     """Show an empty form; with `kind=operational`, that of an operational webhook."""
-    listens = request.query.get("kind") == options.OPERATIONAL
+    listens = request.query.get("kind") == webhook_form.OPERATIONAL
     every = settings.names_of(True) if listens else ()
-    typed = {**options.EMPTY, "listens": listens, "events": every}
-    return options.page(request, visitor, None, typed)
+    typed = {**webhook_form.EMPTY, "listens": listens, "events": every}
+    return webhook_form.page(request, visitor, None, typed)
 
 
 async def create(request: web.Request, visitor: SignedIn, form: Form) -> web.StreamResponse:
     """Create a webhook; its page then shows the secret once."""
     app = request.app
-    typed = options.typed_in(form)
+    typed = webhook_form.typed_in(form)
     try:
-        draft = options.judged(request, typed)
+        draft = webhook_form.judged(request, typed)
         secret = new_secret(app[IDS].token(SECRET_BYTES))
         most = app[WEBHOOK_RULES].most
         if typed["snapshot"]:
@@ -68,7 +68,7 @@ async def create(request: web.Request, visitor: SignedIn, form: Form) -> web.Str
                 webhooks.create, visitor.actor, draft, secret=secret, ring=app[KEYRING], most=most
             )
     except Refusal as refusal:
-        return options.page(request, visitor, None, typed, refusal)
+        return webhook_form.page(request, visitor, None, typed, refusal)
     await reveal.later(request, visitor, webhook_id, secret)
     return pages.to(f"{LIST}/{webhook_id}", "created")
 
@@ -109,7 +109,7 @@ async def show(request: web.Request, visitor: SignedIn) -> web.StreamResponse:
         "waiting": page.waiting, "waits": page.waits,
         "failed": page.failed, "next": page.next,
         "lines": page.lines, "lines_cap": LINES_COUNTED,
-        "last_sequence": page.last_sequence, **options.settings(request, webhook),
+        "last_sequence": page.last_sequence, **webhook_form.settings(request, webhook),
     }  # fmt: skip
     return polling.live(request, visitor, "webhook.html", "parts/webhook_health.html", context)
 
@@ -122,29 +122,29 @@ def _others(webhook: Webhook) -> list[str]:
 async def edit_page(request: web.Request, visitor: SignedIn) -> web.StreamResponse:
     """Show the form with the current settings."""
     webhook = await request.app[DB].read(webhooks.one, visitor.actor, pages.id_of(request))
-    stored, fault = options.kept(request, webhook)
+    stored, fault = webhook_form.kept(request, webhook)
     refusal = None if fault is None else Refusal("conflict", fault.message, faults=[fault])
-    typed = options.typed_for(stored, request[READER].texts)
-    return options.page(request, visitor, webhook, typed, refusal, status=200)
+    typed = webhook_form.typed_for(stored, request[READER].texts)
+    return webhook_form.page(request, visitor, webhook, typed, refusal, status=200)
 
 
 async def edit(request: web.Request, visitor: SignedIn, form: Form) -> web.StreamResponse:
     """Save an edited webhook unless it has changed since the form was loaded."""
     webhook_id = pages.id_of(request)
     webhook = await request.app[DB].read(webhooks.one, visitor.actor, webhook_id)
-    typed = options.typed_in(form, webhook)
+    typed = webhook_form.typed_in(form, webhook)
     seen = form.text("version")
     try:
-        draft = options.judged(request, typed, options.kept(request, webhook)[0])
+        draft = webhook_form.judged(request, typed, webhook_form.kept(request, webhook)[0])
         version = int(seen) if seen.isascii() and seen.isdigit() else webhook.version
         changed = await subscriptions.change(
             request.app[DB], visitor.actor, webhook_id, version, draft, request.app[KEYRING],
-            typed["unmatched"],
+            choice=typed["unmatched"],
         )  # fmt: skip
     except Refusal as refusal:
         if refusal.code == "conflict":
             raise
-        return options.page(request, visitor, webhook, typed, refusal)
+        return webhook_form.page(request, visitor, webhook, typed, refusal)
     if changed.cancelled:
         return pages.to(f"{LIST}/{webhook_id}", "saved_canceled", changed.cancelled)
     if changed.unmatched.count:

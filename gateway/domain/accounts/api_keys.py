@@ -8,6 +8,7 @@ at its end (see gateway.domain.cells.credential_suffix).
 import re
 import zlib
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -82,6 +83,17 @@ KEY = Form(
 )  # fmt: skip
 
 
+@dataclass(frozen=True, slots=True)
+class KeyDraft:
+    """A key to be stored: its `text` is from `make`; without `resources` it is for all of them."""
+
+    name: str
+    text: str
+    scopes: Sequence[str]
+    expires_at: int | None
+    resources: Sequence[str] | None = None
+
+
 def base62(number: int, length: int) -> str:
     """Return the last `length` base-62 digits of a number."""
     digits = []
@@ -111,18 +123,9 @@ def _checksum(head: str) -> str:
 
 
 async def add(
-    tx: Tx,
-    *,
-    owner_id: str,
-    name: str,
-    text: str,
-    scopes: Sequence[str],
-    expires_at: int | None,
-    resources: Sequence[str] | None = None,
-    most: int = 0,
-    actor: Actor | None = None,
+    tx: Tx, owner_id: str, key: KeyDraft, *, most: int = 0, actor: Actor | None = None
 ) -> Row:
-    """Store a key from `make`; return its row. Raises conflict above `most` (0: no limit).
+    """Store a new key; return its row. Raises conflict above `most` (0: no limit).
 
     `actor` creates it; None is a command on the server.
     """
@@ -143,9 +146,11 @@ async def add(
         """insert into api_keys
              (id, owner_id, name, visible, digest, scopes, expires_at, created_at, resources)
            values ($1, $2, $3, $4, $5, $6, $7, $8, $9) returning *""",
-        tx.new_id(), owner_id, name, text[:VISIBLE], digest_of(text),
-        msgspec.json.encode(sorted(set(scopes))).decode(), expires_at, tx.now,
-        None if resources is None else msgspec.json.encode(sorted(set(resources))).decode(),
+        tx.new_id(), owner_id, key.name, key.text[:VISIBLE], digest_of(key.text),
+        msgspec.json.encode(sorted(set(key.scopes))).decode(), key.expires_at, tx.now,
+        None
+        if key.resources is None
+        else msgspec.json.encode(sorted(set(key.resources))).decode(),
     )  # fmt: skip
     assert row is not None
     audit.record(tx, actor or Actor(owner_id, "system"), "created", "key", row["id"])

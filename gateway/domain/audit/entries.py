@@ -164,6 +164,13 @@ def _entry(row: Row, names: Mapping[str, Mapping[str, str]]) -> Entry:
         who = Who(kind, actor_id, names.get(_NAMED.get(kind, ""), {}).get(actor_id or ""))
     fields = row["fields"].split(",") if row["fields"] else []
     return Entry(
-        row["id"], time_of(row["id"]), who, row["action"], row["resource"],
-        row["record_id"], fields, row["request_id"], row["client"],
-    )  # fmt: skip
+        id=row["id"],
+        at=time_of(row["id"]),
+        actor=who,
+        action=row["action"],
+        resource=row["resource"],
+        record_id=row["record_id"],
+        fields=fields,
+        request_id=row["request_id"],
+        client=row["client"],
+    )

@@ -45,6 +45,14 @@ class Person(Struct, frozen=True):
         return (*self.contacts, *self.clients)
 
 
+class Begun(Struct, frozen=True):
+    """Where an erasure begins, and the counts of rows that are erased and kept by then."""
+
+    stage: Stage = "records"
+    erased: Mapping[str, int] = {}
+    kept: Mapping[str, int] = {}
+
+
 class Erasure(Struct, frozen=True):
     """An erasure as it is stored. Times are microseconds UTC."""
 
@@ -125,15 +133,14 @@ async def add(
     record_id: str,
     person: Person,
     *,
-    stage: Stage = "records",
-    erased: Mapping[str, int] | None = None,
-    kept: Mapping[str, int] | None = None,
+    begun: Begun | None = None,
     erasure_id: str | None = None,
 ) -> Erasure:
     """Store an erasure of the person with this record, once; return it, or the earlier one."""
+    begun = begun or Begun()
     await tx.run(
-        _ADD, erasure_id or tx.new_id(), owner_id, noun, record_id, tx.now, stage, _text(person),
-        _text(person.ids), _text(dict(erased or {})), _text(dict(kept or {})),
+        _ADD, erasure_id or tx.new_id(), owner_id, noun, record_id, tx.now, begun.stage,
+        _text(person), _text(person.ids), _text(dict(begun.erased)), _text(dict(begun.kept)),
     )  # fmt: skip
     added = await of_record(tx, owner_id, record_id)
     assert added is not None
@@ -228,11 +235,19 @@ def _of(row: Row) -> Erasure:
     stage: Any = row["stage"]
     person = row["person"]
     return Erasure(
-        row["id"], row["owner_id"], row["noun"], row["record_id"], row["requested_at"],
-        row["completed_at"], stage, row["place"],
-        None if person is None else json.decode(person, type=Person),
-        json.decode(row["records"], type=tuple[str, ...]),
-        json.decode(row["erased"], type=dict[str, int]),
-        json.decode(row["kept"], type=dict[str, int]), row["seal"], row["seal_key"],
-        row["put_aside"],
-    )  # fmt: skip
+        id=row["id"],
+        owner_id=row["owner_id"],
+        noun=row["noun"],
+        record_id=row["record_id"],
+        requested_at=row["requested_at"],
+        completed_at=row["completed_at"],
+        stage=stage,
+        place=row["place"],
+        person=None if person is None else json.decode(person, type=Person),
+        records=json.decode(row["records"], type=tuple[str, ...]),
+        erased=json.decode(row["erased"], type=dict[str, int]),
+        kept=json.decode(row["kept"], type=dict[str, int]),
+        seal=row["seal"],
+        seal_key=row["seal_key"],
+        put_aside=row["put_aside"],
+    )

@@ -9,9 +9,9 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from io import StringIO
 
 from gateway.domain import import_lines
-from gateway.domain.imports import jobs
+from gateway.domain.imports import import_jobs
 from gateway.domain.imports.columns import ID
-from gateway.domain.imports.jobs import Import, LineFault
+from gateway.domain.imports.import_jobs import Import, LineFault
 from gateway.records.access import Actor
 from gateway.records.values import csv_cells
 from outbox.database.transaction import Database, Tx
@@ -49,7 +49,7 @@ async def faults(
     """Yield the faults that are kept as CSV; `say` returns the reason and the result of one."""
     yield _text([headings], separator, bom=bom)
     done = 0
-    while some := await db.read(jobs.faults, job.id, done, AT_ONCE):
+    while some := await db.read(import_jobs.faults, job.id, done, AT_ONCE):
         done += len(some)
         rows = [
             (
@@ -90,7 +90,7 @@ async def lines(db: Database, job: Import, *, bom: bool = False) -> AsyncGenerat
 async def of(tx: Tx, actor: Actor, import_id: str) -> Import:
     """Return the import of a report. Raises not_found, forbidden."""
     actor.must("read")
-    return await jobs.own(tx, actor, import_id)
+    return await import_jobs.own(tx, actor, import_id)
 
 
 async def _has_ids(tx: Tx, import_id: str) -> bool:

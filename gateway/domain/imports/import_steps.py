@@ -16,12 +16,12 @@ from gateway.domain import import_lines, record_origins
 from gateway.domain.accounts import users
 from gateway.domain.catalogue import CATALOGUE, Entry
 from gateway.domain.import_lines import Line
-from gateway.domain.imports import company_names, jobs, matching, written_forms
+from gateway.domain.imports import company_names, import_jobs, matching, written_forms
 from gateway.domain.imports.field_filling import Filling
-from gateway.domain.imports.jobs import Import
+from gateway.domain.imports.import_jobs import Import
+from gateway.domain.imports.import_options import LAST, LENIENT
 from gateway.domain.imports.line_reading import ReadLine, base, read_line
 from gateway.domain.imports.matching import Ahead
-from gateway.domain.imports.options import LAST, LENIENT
 from gateway.domain.imports.outcomes import Outcomes
 from gateway.domain.imports.repeated_lines import Repeats
 from gateway.records import actions
@@ -83,7 +83,7 @@ async def step(db: Database, job: Import, most: int | None = None) -> None:
     # Also on PostgreSQL, where units run on the event loop, for which all requests wait.
     read = await asyncio.to_thread(_read, job, lines, zone) if lines else []
     while await _take(db, job, read, zone) not in (job.place, *(one.number for one in read[-1:])):
-        moved = await db.read(jobs.one, job.id)
+        moved = await db.read(import_jobs.one, job.id)
         if moved is None or (moved.state, moved.run) != (job.state, job.run):
             return
         job, read = moved, [line for line in read if line.number > moved.place]
@@ -223,7 +223,7 @@ class _Work:
             tx, actor, entry.resource, [(line.record_id, line.new) for line in read], named
         )
         there = await company_names.find(tx, actor, [line.company for line in read if line.company])
-        return cls(job, entry, actor, still, known, repeats, there)
+        return cls(job, entry, actor, there=still, ahead=known, repeats=repeats, companies=there)
 
 
 async def _import(tx: Tx, work: _Work, line: ReadLine, total: Outcomes) -> None:
@@ -235,7 +235,7 @@ async def _import(tx: Tx, work: _Work, line: ReadLine, total: Outcomes) -> None:
         total.refuse(job, line, [refused])
         return
     stored = await matching.find(
-        tx, actor, entry.resource, job, line.record_id, line.new, work.ahead
+        tx, actor, entry.resource, job, line.record_id, draft=line.new, ahead=work.ahead
     )
     content, state = _drafts(entry.resource, line, stored, work.ahead)
     faults = _one_each([*content.faults, *state.faults])

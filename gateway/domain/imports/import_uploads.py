@@ -7,10 +7,10 @@ from functools import partial
 
 from gateway.domain.catalogue import Entry
 from gateway.domain.import_lines import Line
-from gateway.domain.imports import jobs
+from gateway.domain.imports import import_jobs
 from gateway.domain.imports.columns import fields_of
+from gateway.domain.imports.import_options import DEFAULT, Options
 from gateway.domain.imports.import_reports import with_own_id
-from gateway.domain.imports.options import DEFAULT, Options
 from gateway.domain.imports.source_files import Source
 from gateway.domain.imports.written_forms import Shown
 from gateway.records import audit
@@ -54,7 +54,7 @@ async def receive(
     a person has chosen the columns. Nothing is left of a file that is refused. Raises forbidden,
     conflict, validation_error.
     """
-    import_id = await db.write(jobs.begin, actor, entry.resource.plural)
+    import_id = await db.write(import_jobs.begin, actor, entry.resource.plural)
     try:
         source = Source(entry.resource, charset)
         shown = Shown()
@@ -67,26 +67,34 @@ async def receive(
         fields = [""] * len(file.headings) if held else _fields(source, entry.resource, last.named)
         _be_patient()
 
+        upload = import_jobs.Upload(
+            headings=file.headings,
+            fields=fields,
+            encoding=file.encoding,
+            separator=file.separator,
+            shown=shown.bits,
+            lines=source.lines,
+            options=last.options,
+            dry_run=last.dry_run,
+            held=held,
+        )
+
         async def complete(tx: Tx) -> None:
-            await jobs.complete(
-                tx, import_id, headings=file.headings, fields=fields, encoding=file.encoding,
-                separator=file.separator, shown=shown.bits, options=last.options,
-                lines=source.lines, dry_run=last.dry_run, held=held,
-            )  # fmt: skip
+            await import_jobs.complete(tx, import_id, upload)
             if not (last.dry_run or held):
                 audit.record(tx, actor, "imported", "import", import_id)
 
         await db.write(complete)
     except Refusal:
         _be_patient()
-        await jobs.discard(db, import_id)
+        await import_jobs.discard(db, import_id)
         # A browser reads the response only after it has sent the whole file.
         async for _ in pieces:
             pass
         raise
     except BaseException:
         # Also when the client has gone; an unavailable database leaves it to the duty.
-        await asyncio.shield(jobs.discard(db, import_id))
+        await asyncio.shield(import_jobs.discard(db, import_id))
         raise
     return import_id
 
@@ -148,7 +156,7 @@ class _Store:
         """Store what is read; the rest of it with more, or with the last."""
         for lines in await asyncio.to_thread(self._gather, read, last):
             _be_patient()
-            await self._db.write(jobs.receive, self._import_id, lines)
+            await self._db.write(import_jobs.receive, self._import_id, lines)
 
     def _gather(self, read: Callable[[], Sequence[Line]], last: bool) -> Sequence[Sequence[Line]]:
         """Return the lines that are to be stored, by the transactions that store them."""

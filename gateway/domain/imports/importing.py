@@ -4,8 +4,8 @@ from collections.abc import Collection
 
 import structlog
 
-from gateway.domain.imports import import_steps, jobs, upkeep
-from gateway.domain.imports.jobs import Import
+from gateway.domain.imports import import_jobs, import_steps, upkeep
+from gateway.domain.imports.import_jobs import Import
 from outbox.database.pacing import JobPace
 from outbox.database.transaction import Database
 from outbox.errors import DatabaseUnavailable
@@ -56,7 +56,7 @@ class Importing:
         """Move an import on, or delete lines of one that has ended."""
         if not job.is_open:
             async with self._pace.step():
-                await jobs.clear(self._db, job.id)
+                await import_jobs.clear(self._db, job.id)
             return
         try:
             async with self._pace.step() as most:
@@ -66,8 +66,8 @@ class Importing:
         except Exception:
             # An error ends this import alone.
             log.exception("import_error", job=job.id)
-            await self._db.write(jobs.fail, job.id, _BROKEN)
-            await jobs.clear(self._db, job.id)
+            await self._db.write(import_jobs.fail, job.id, _BROKEN)
+            await import_jobs.clear(self._db, job.id)
 
     async def _move(self, job: Import, most: int) -> None:
         try:

@@ -72,9 +72,16 @@ def read_line(resource: Resource, filling: Filling, line: Line, written: Written
     new = check(resource, matching.with_source(resource, fresh), from_json=True, creating=True)
     new.faults[:0] = wrong
     return ReadLine(
-        number, cells, len(cells) > filling.width, filled.record_id, sent, wrong, new, company,
-        filled.lines,
-    )  # fmt: skip
+        number=number,
+        cells=cells,
+        crowded=len(cells) > filling.width,
+        record_id=filled.record_id,
+        sent=sent,
+        wrong=wrong,
+        new=new,
+        company=company,
+        lines=filled.lines,
+    )
 
 
 def _values(

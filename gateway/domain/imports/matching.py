@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gateway.domain import record_origins
-from gateway.domain.imports.jobs import Import
+from gateway.domain.imports.import_jobs import Import
 from gateway.domain.record_origins import normal
 from gateway.records import store
 from gateway.records.access import Actor

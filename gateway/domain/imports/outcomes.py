@@ -7,8 +7,8 @@ from msgspec import json
 
 from gateway.domain import import_lines
 from gateway.domain.import_lines import FaultyLine
-from gateway.domain.imports import jobs, repeated_lines
-from gateway.domain.imports.jobs import Import, LineFault
+from gateway.domain.imports import import_jobs, repeated_lines
+from gateway.domain.imports.import_jobs import Import, LineFault
 from gateway.domain.imports.line_reading import ReadLine
 from gateway.records.errors import Fault
 from outbox.database.sql import insert
@@ -48,7 +48,7 @@ class Outcomes:
     def refuse(self, job: Import, line: ReadLine, faults: Sequence[Fault]) -> None:
         """Count a line that is not imported."""
         self.faulty += 1
-        self.faults += jobs.line_faults(job, (line.number, line.cells), faults)
+        self.faults += import_jobs.line_faults(job, (line.number, line.cells), faults)
         self.lines.append(FaultyLine(line.number, None, line.cells))
 
     def warn(self, job: Import, line: ReadLine, faults: Sequence[Fault], record_id: str) -> None:
@@ -56,7 +56,7 @@ class Outcomes:
         if not faults:
             return
         self.warnings += len(faults)
-        self.faults += jobs.line_faults(job, (line.number, line.cells), faults, warning=True)
+        self.faults += import_jobs.line_faults(job, (line.number, line.cells), faults, warning=True)
         self.lines.append(FaultyLine(line.number, None if job.dry_run else record_id, line.cells))
 
     async def save(self, tx: Tx, job: Import) -> None:
@@ -89,6 +89,6 @@ class Outcomes:
             (job.id, nth, one.line, one.heading, one.error, one.field, one.code,
              one.value if one.line in there else "", one.warning,
              _PARAMETERS.encode(one.values).decode())
-            for nth, one in enumerate(self.faults[: jobs.MOST_FAULTS - had], start=had + 1)
+            for nth, one in enumerate(self.faults[: import_jobs.MOST_FAULTS - had], start=had + 1)
         ]  # fmt: skip
         await insert(tx, "import_faults", _COLUMNS, rows)

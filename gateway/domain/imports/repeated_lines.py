@@ -7,10 +7,10 @@ transaction, so that a restart forgets nothing.
 from collections.abc import Sequence
 from hashlib import blake2b
 
-from gateway.domain.imports.jobs import Import
+from gateway.domain.imports.import_jobs import Import
+from gateway.domain.imports.import_options import LAST
 from gateway.domain.imports.line_reading import ReadLine
 from gateway.domain.imports.matching import key_of
-from gateway.domain.imports.options import LAST
 from gateway.records.errors import Fault
 from gateway.records.resource import Resource
 from outbox.database.sql import ITEMS, items

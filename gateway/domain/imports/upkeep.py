@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from gateway.domain.imports.jobs import OPEN, Import, import_of
+from gateway.domain.imports.import_jobs import OPEN, Import, import_of
 from outbox.database import times
 from outbox.database.transaction import Tx
 from outbox.durations import DAY, HOUR

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from gateway.domain.imports.columns import field_of
-from gateway.domain.imports.options import Options
+from gateway.domain.imports.import_options import Options
 from gateway.records.resource import Resource
 from gateway.records.values import csv_cells as texts
 from gateway.records.values import written_dates, written_numbers

@@ -26,7 +26,11 @@ from gateway.domain.contacts.person_erasures import Erasure
 from gateway.domain.privacy import knowledge, waiting_lines
 from gateway.domain.privacy.searches import Found, Key
 from gateway.domain.sales.orders import ORDERS
-from gateway.domain.storefront.privacy.erasure import ERASED_EMAIL, anonymise, erase_account
+from gateway.domain.storefront.privacy.customer_erasure import (
+    ERASED_EMAIL,
+    anonymise,
+    erase_account,
+)
 from gateway.domain.storefront.visitors.customers import CUSTOMERS
 from gateway.records import statements, store
 from gateway.records.access import Actor

@@ -15,7 +15,7 @@ from gateway.domain.privacy.progress import Ahead
 from outbox.database.pacing import JobPace
 from outbox.database.transaction import Database, Scrubbed, Tx
 from outbox.errors import DatabaseUnavailable
-from outbox.queue.state import operational
+from outbox.queue.state import owner_reports
 from outbox.queue.upkeep import erasure_requests
 from outbox.queue.upkeep.erasure import Erasure
 from outbox.webhooks.secrets import KeyRing
@@ -194,6 +194,6 @@ async def complete(tx: Tx, ids: list[str], ring: KeyRing) -> None:
     for erasure in await person_erasures.some(tx, ids, "files"):
         seal = certificates.seal(erasure, tx.now, ring)
         await person_erasures.seal(tx, erasure.id, tx.now, seal, ring.newest)
-        await operational.person_erased(
+        await owner_reports.person_erased(
             tx, erasure.owner_id, erasure.id, erasure.records, erasure.requested_at
         )

@@ -21,7 +21,7 @@ from outbox.database.transaction import DUTIES, Database, Row, Tx
 
 Kind = Literal["headings", "lines", "faulty"]
 RECENT = 15
-"""The latest imports of an owner that may have faulty lines: see imports.jobs.WITH_LINES."""
+"""The latest imports of an owner that may have faulty lines: see import_jobs.WITH_LINES."""
 
 
 class Mark(Struct, frozen=True, array_like=True):

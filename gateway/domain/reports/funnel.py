@@ -53,7 +53,15 @@ class _Stage:
         opened, won, lost = self.by_status.values()
         count = opened + won + lost
         age = round(self.seconds * SECOND / DAY / count, 1) if count else 0.0
-        return Funnel(count, Cents(self.value), opened, won, lost, age, percent(won, won + lost))
+        return Funnel(
+            count=count,
+            value=Cents(self.value),
+            open=opened,
+            won=won,
+            lost=lost,
+            average_age_days=age,
+            conversion_rate=percent(won, won + lost),
+        )
 
 
 async def funnel(tx: Tx, actor: Actor, query: ReportQuery) -> Report[Funnel, Funnel]:

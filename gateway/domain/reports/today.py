@@ -116,11 +116,11 @@ async def today(tx: Tx, actor: Actor) -> Today:
         for one in (*named, *apart, "")
         if by_stage.get(one, boards.NOTHING)[0]
     ]
-    tasks = await _one(tx, _OVERDUE, owner, max(day, tx.now), day, tx.now, MOST)
-    orders = await _one(tx, _ORDERS, owner, tx.now, tx.now - RECENT, MOST)
+    tasks = await _one(tx, _OVERDUE, (owner, max(day, tx.now), day, tx.now, MOST))
+    orders = await _one(tx, _ORDERS, (owner, tx.now, tx.now - RECENT, MOST))
     invoices = await tx.one(_INVOICES, owner, day, tx.now, MOST)
     assert invoices is not None
-    contacts = await _one(tx, _CONTACTS, owner, tx.now - RECENT, MOST)
+    contacts = await _one(tx, _CONTACTS, (owner, tx.now - RECENT, MOST))
     return Today(
         day=day, overdue=tasks["n"], due=(await task_days.of_days(tx, actor, [day]))[day],
         unpaid_orders=orders["unpaid"], paid_orders=orders["paid"], late_payments=orders["late"],
@@ -131,7 +131,7 @@ async def today(tx: Tx, actor: Actor) -> Today:
     )  # fmt: skip
 
 
-async def _one(tx: Tx, sql: str, *args: str | int) -> dict[str, int]:
-    row = await tx.one(sql, *args)
+async def _one(tx: Tx, sql: str, values: Sequence[str | int]) -> dict[str, int]:
+    row = await tx.one(sql, *values)
     assert row is not None
     return {name: int(row[name] or 0) for name in row.keys()}  # noqa: SIM118  a Row is no mapping

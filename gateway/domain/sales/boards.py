@@ -136,7 +136,15 @@ async def board(tx: Tx, actor: Actor, first: int = 0, shop: bool = False) -> Boa
     ]  # fmt: skip
     orders = by_stage.get(SHOP_STAGE, NOTHING)[0] if apart else None
     targets = [SHOP_STAGE, *sales] if shop else sales
-    return Board(stages, targets, first, columns, ended, shop, orders)
+    return Board(
+        stages=stages,
+        targets=targets,
+        first=first,
+        columns=columns,
+        ended=ended,
+        shop=shop,
+        orders=orders,
+    )
 
 
 async def more(tx: Tx, actor: Actor, stage: str, after: Place, unstaged: bool = False) -> Column:
@@ -208,10 +216,16 @@ async def figures(tx: Tx, actor: Actor, shop: bool | None = None) -> tuple[Figur
 
 def _card(row: Row | Mapping[str, Any], first: str) -> Card:
     return Card(
-        row["id"], row["version"], row["created_at"], row["title"], row["value"],
-        row["stage"] or first, row["expected_close_at"],
-        bool(row["expected_close_day"]), row["company"],
-    )  # fmt: skip
+        id=row["id"],
+        version=row["version"],
+        created_at=row["created_at"],
+        title=row["title"],
+        value=row["value"],
+        stage=row["stage"] or first,
+        expected_close_at=row["expected_close_at"],
+        expected_close_day=bool(row["expected_close_day"]),
+        company=row["company"],
+    )
 
 
 def _cut(cards: list[Card]) -> tuple[Sequence[Card], Place | None]:

@@ -139,9 +139,14 @@ def _line(sent: Mapping[str, Any]) -> Line:
         message = f"total must be {numbers.show_money(total)}, or absent."
         raise Wrong("disagrees", message, ".total")
     return Line(
-        sent["description"], sent["quantity"], sent["unitPrice"], total, discount,
-        sent.get("productId"), sent.get("id", "").lower(),
-    )  # fmt: skip
+        description=sent["description"],
+        quantity=sent["quantity"],
+        unit_price=sent["unitPrice"],
+        total=total,
+        discount=discount,
+        product_id=sent.get("productId"),
+        id=sent.get("id", "").lower(),
+    )
 
 
 def _show(stored: str) -> list[dict[str, Any]]:

@@ -9,8 +9,8 @@ from gateway.records.access import Actor
 from gateway.records.errors import Refusal, rate_limited
 from outbox.database.transaction import Database, Tx
 from outbox.durations import MINUTE, SECOND
-from outbox.queue.proof import checkpoints
-from outbox.queue.proof.checkpoints import NEWEST, Checkpoint, TooSoon
+from outbox.queue.proof import chain_checkpoints
+from outbox.queue.proof.chain_checkpoints import NEWEST, Checkpoint, TooSoon
 from outbox.sending.ed25519 import SEED_BYTES
 from outbox.webhooks.secrets import KeyRing, SealBroken
 
@@ -22,7 +22,9 @@ MOST_PARTS = 10
 async def listed(tx: Tx, actor: Actor, before: int | None, limit: int) -> list[Checkpoint]:
     """Return up to `limit` checkpoints with a number below `before`, newest first."""
     actor.must("read")
-    return await checkpoints.page(tx, actor.owner_id, NEWEST if before is None else before, limit)
+    return await chain_checkpoints.page(
+        tx, actor.owner_id, NEWEST if before is None else before, limit
+    )
 
 
 async def take(db: Database, actor: Actor, ring: KeyRing) -> list[Checkpoint]:
@@ -37,7 +39,7 @@ async def take(db: Database, actor: Actor, ring: KeyRing) -> list[Checkpoint]:
     for _ in range(MOST_PARTS):
         if after is None:
             break
-        part = await db.read(checkpoints.part, actor.owner_id, after)
+        part = await db.read(chain_checkpoints.part, actor.owner_id, after)
         if part.grown:
             # The further parts of one request follow each other at once.
             apart = 0 if made else MINUTE
@@ -50,7 +52,7 @@ async def _make(
     tx: Tx, actor: Actor, after: str, ring: KeyRing, seed: bytes, apart: int
 ) -> list[Checkpoint]:
     try:
-        made = await checkpoints.make(tx, actor.owner_id, after, ring, seed, apart=apart)
+        made = await chain_checkpoints.make(tx, actor.owner_id, after, ring, seed, apart=apart)
     except SealBroken as error:
         raise Refusal(
             "unavailable",

@@ -10,10 +10,10 @@ from gateway.records.access import Actor, must_own
 from gateway.records.errors import Refusal
 from outbox import webhooks
 from outbox.database.transaction import Tx
-from outbox.queue.log import delivery_log, delivery_search
+from outbox.queue.log import delivery_log, delivery_pages
 from outbox.queue.log.delivery_types import Announced, Attempt, Delivery
 from outbox.queue.order import record_lines
-from outbox.queue.replays import replay, steering
+from outbox.queue.replays import delivery_steering, replay
 from outbox.queue.replays.replay import NotReplayable
 from outbox.queue.state import deleted_webhooks, lanes, waits
 from outbox.queue.state.policy import Schedule
@@ -188,8 +188,8 @@ async def try_now(tx: Tx, actor: Actor, delivery_id: str) -> Waiting | None:
     actor.must("write")
     await own(tx, actor, delivery_id)
     try:
-        await steering.try_now(tx, delivery_id)
-    except steering.NotWaiting as why:
+        await delivery_steering.try_now(tx, delivery_id)
+    except delivery_steering.NotWaiting as why:
         raise Refusal("conflict", str(why)) from None
     audit.record(tx, actor, "hastened", "delivery", delivery_id)
     return (await waits.of(tx, [await own(tx, actor, delivery_id)])).get(delivery_id)
@@ -202,8 +202,8 @@ async def cancel(tx: Tx, actor: Actor, ids: Sequence[str]) -> list[str]:
     """
     actor.must("write")
     waiting = [one.id for one in [await own(tx, actor, each) for each in ids] if _waits(one)]
-    cancelled = await steering.cancel(tx, ids)
-    for delivery in await delivery_search.by_ids(tx, sorted(set(waiting))):
+    cancelled = await delivery_steering.cancel(tx, ids)
+    for delivery in await delivery_pages.by_ids(tx, sorted(set(waiting))):
         if not _waits(delivery):
             audit.record(tx, actor, "canceled", "delivery", delivery.id)
     return cancelled

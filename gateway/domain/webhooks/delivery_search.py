@@ -9,11 +9,11 @@ from gateway.records.access import Actor, must_own
 from gateway.records.errors import Refusal
 from outbox.clock import Clock
 from outbox.database.transaction import Tx
-from outbox.events import history
-from outbox.events.history import Listed
+from outbox.events import event_history
+from outbox.events.event_history import Listed
 from outbox.ids import is_id
-from outbox.queue.log import delivery_log, delivery_search
-from outbox.queue.log.delivery_search import Logged
+from outbox.queue.log import delivery_log, delivery_pages
+from outbox.queue.log.delivery_pages import Logged
 from outbox.queue.log.delivery_types import Announced, Delivery, DeliveryQuery
 from outbox.queue.state import waits
 from outbox.queue.state.waits import Waiting
@@ -65,17 +65,35 @@ class EventList:
         return [one for one in self.deliveries if one.event_id == event.id]
 
 
-async def deliveries(
-    tx: Tx, actor: Actor, clock: Clock, search: str, webhook_id: str, query: DeliveryQuery,
-    after: str, record_id: str = "", size: int = PAGE,
-) -> DeliveryList:  # fmt: skip
-    """Return a page of deliveries; `search` is an id of a delivery, event, record or request.
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Whose deliveries are listed; an empty text selects all.
 
-    `record_id` takes the place of `search` and finds deliveries of this record alone.
+    `text` is an id of a delivery, event, record or request; `record_id` takes its place and finds
+    deliveries of this record alone.
     """
+
+    text: str = ""
+    webhook_id: str = ""
+    record_id: str = ""
+
+
+async def deliveries(
+    tx: Tx,
+    actor: Actor,
+    clock: Clock,
+    wanted: Wanted,
+    query: DeliveryQuery,
+    *,
+    after: str,
+    size: int = PAGE,
+) -> DeliveryList:
+    """Return a page of deliveries."""
+    webhook_id, record_id = wanted.webhook_id, wanted.record_id
     listed = await webhooks.listed(tx, actor)
-    if search or record_id:
-        page = await _of_id(tx, actor, clock, record_id or search, listed, after, size)
+    known_id = record_id or wanted.text
+    if known_id:
+        page = await _of_id(tx, actor, clock, known_id, listed, after=after, size=size)
         rows = [
             one
             for one in page.deliveries
@@ -88,7 +106,7 @@ async def deliveries(
     chosen: list[Logged] = [one for one in listed if webhook_id in ("", one.id)]
     if not chosen and is_id(webhook_id):
         chosen = await _deleted(tx, actor, webhook_id)
-    return await _page(tx, clock, chosen, listed, query, after, size)
+    return await _page(tx, clock, chosen, listed, query, after=after, size=size)
 
 
 async def of_webhook(
@@ -100,28 +118,28 @@ async def of_webhook(
     """
     webhook = await webhooks.with_log(tx, actor, webhook_id)
     if isinstance(webhook, Webhook):
-        return await _page(tx, clock, [webhook], [webhook], query, after)
-    return replace(await _page(tx, clock, [webhook], [], query, after), deleted=[webhook])
+        return await _page(tx, clock, [webhook], [webhook], query, after=after)
+    return replace(await _page(tx, clock, [webhook], [], query, after=after), deleted=[webhook])
 
 
 async def events(
-    tx: Tx, actor: Actor, clock: Clock, search: str, query: history.EventQuery, after: int | None,
+    tx: Tx, actor: Actor, clock: Clock, query: event_history.EventQuery, after: int | None,
     size: int = PAGE,
 ) -> EventList:  # fmt: skip
-    """Return a page of events; `search` is an id of an event, delivery, record or request."""
+    """Return a page of events; the cause may be an id of an event or a delivery too."""
     listed = await webhooks.listed(tx, actor)
-    if is_id(search):
-        known = search.lower()
+    if is_id(query.cause):
+        known = query.cause.lower()
         delivery = await delivery_log.one(tx, known)
         if delivery is not None and delivery.owner_id == actor.owner_id:
             known = delivery.event_id
-        event = await history.one(tx, actor.owner_id, known)
+        event = await event_history.one(tx, actor.owner_id, known)
         if event is not None:
             return await _with_deliveries(tx, actor, [event], listed, None, None)
     began, rows = clock.monotonic(), list[Listed]()
     least = ROUNDS if query.cause else 1
     for done in count(1):
-        page = await history.page(tx, actor.owner_id, query, after, size - len(rows))
+        page = await event_history.page(tx, actor.owner_id, query, after, size - len(rows))
         rows += page.events
         after = page.after
         if not page.searched or len(rows) == size:
@@ -137,13 +155,13 @@ async def event(
 ) -> tuple[Announced, Sequence[Delivery], Sequence[Webhook]]:
     """Return an event with its body and deliveries. Raises not_found, forbidden."""
     announced = await delivery_log.event(tx, event_id)
-    owner = await history.owner_of(tx, event_id)
+    owner = await event_history.owner_of(tx, event_id)
     if announced is None or owner is None:
         raise Refusal("not_found", "This event does not exist.")
     must_own(actor, owner, "event")
     return (
         announced,
-        await delivery_search.of_events(tx, actor.owner_id, [event_id]),
+        await delivery_pages.of_events(tx, actor.owner_id, [event_id]),
         await webhooks.listed(tx, actor),
     )
 
@@ -165,12 +183,12 @@ def place_of(after: str) -> int | None:
 
 async def _page(
     tx: Tx, clock: Clock, chosen: Sequence[Logged], listed: Sequence[Webhook],
-    query: DeliveryQuery, after: str, size: int = PAGE,
+    query: DeliveryQuery, *, after: str, size: int = PAGE,
 ) -> DeliveryList:  # fmt: skip
     began, rows, scanned = clock.monotonic(), list[Delivery](), FIRST_SCANNED
     while True:
-        page = await delivery_search.page(tx, chosen, query, after, size - len(rows), scanned)
-        scanned = min(4 * scanned, delivery_search.SCANNED)
+        page = await delivery_pages.page(tx, chosen, query, after, size - len(rows), scanned)
+        scanned = min(4 * scanned, delivery_pages.SCANNED)
         rows += page.deliveries
         after = page.after or ""
         if not page.searched or len(rows) == size or clock.monotonic() - began > SECONDS:
@@ -190,18 +208,18 @@ async def _deleted(tx: Tx, actor: Actor, webhook_id: str) -> list[Logged]:
 
 
 async def _of_id(
-    tx: Tx, actor: Actor, clock: Clock, search: str, listed: Sequence[Webhook], after: str,
+    tx: Tx, actor: Actor, clock: Clock, search: str, listed: Sequence[Webhook], *, after: str,
     size: int,
 ) -> DeliveryList:  # fmt: skip
     if is_id(search):
         delivery = await delivery_log.one(tx, search.lower())
         if delivery is not None and delivery.owner_id == actor.owner_id:
             return DeliveryList([delivery], listed)
-    place = place_of(after)
-    page = await events(tx, actor, clock, search, history.EventQuery(cause=search), place, size)
+    query = event_history.EventQuery(cause=search)
+    page = await events(tx, actor, clock, query, place_of(after), size)
     # The event itself may be past its retention while its deliveries are not.
     rows = page.deliveries or (
-        await delivery_search.of_events(tx, actor.owner_id, [search.lower()])
+        await delivery_pages.of_events(tx, actor.owner_id, [search.lower()])
         if is_id(search)
         else ()
     )
@@ -213,7 +231,7 @@ async def _with_deliveries(
     tx: Tx, actor: Actor, rows: Sequence[Listed], listed: Sequence[Webhook], after: int | None,
     searched: int | None,
 ) -> EventList:  # fmt: skip
-    deliveries = await delivery_search.of_events(tx, actor.owner_id, [one.id for one in rows])
+    deliveries = await delivery_pages.of_events(tx, actor.owner_id, [one.id for one in rows])
     return EventList(rows, deliveries, listed, after, searched)
 
 

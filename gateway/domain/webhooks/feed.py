@@ -9,8 +9,8 @@ from gateway.records.access import Actor
 from gateway.records.errors import Fault, Refusal
 from outbox.database.transaction import Tx
 from outbox.durations import DAY, SECOND
-from outbox.events import feed, thin
-from outbox.events.feed import Entry, FeedPage, UnknownPlace
+from outbox.events import event_feed, thin
+from outbox.events.event_feed import Entry, FeedPage, UnknownPlace
 from outbox.ids import is_id
 from outbox.queue.log import sequence_feed
 
@@ -28,7 +28,7 @@ async def page(
     # A name that is not in the catalogue matches nothing.
     known = None if names is None else tuple(name for name in EVENT_NAMES if name in names)
     try:
-        return await feed.page(
+        return await event_feed.page(
             tx, actor.owner_id, after=after, names=known, since=tx.now - days * DAY,
             limit=limit,
         )  # fmt: skip

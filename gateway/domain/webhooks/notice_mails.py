@@ -13,7 +13,7 @@ from outbox import webhooks
 from outbox.database.transaction import Tx
 from outbox.queue.state import notices
 from outbox.queue.state.notices import Kind
-from outbox.queue.state.operational import bare
+from outbox.queue.state.owner_reports import bare
 
 LONGEST_URL = 200
 

@@ -94,9 +94,14 @@ def read(
     if wrongs:
         raise together(wrongs)
     return ClientCredentials(
-        typed["tokenUrl"], typed["clientId"], secret, " ".join(typed["scope"].split()),
-        typed["audience"], tuple(pairs), cast(ClientAuthentication, way),
-    )  # fmt: skip
+        token_url=typed["tokenUrl"],
+        client_id=typed["clientId"],
+        client_secret=secret,
+        scope=" ".join(typed["scope"].split()),
+        audience=typed["audience"],
+        parameters=tuple(pairs),
+        client_authentication=cast(ClientAuthentication, way),
+    )
 
 
 def shown(credentials: ClientCredentials | None) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from gateway.domain.webhooks import pings, webhooks
 from gateway.records.access import Actor
 from outbox.database.transaction import Tx
-from outbox.queue.log import delivery_log, delivery_search, series
+from outbox.queue.log import delivery_log, delivery_pages, series
 from outbox.queue.log.chart_figures import Figures, Pending
 from outbox.queue.log.delivery_types import Delivery, DeliveryQuery, FailedAttempt, Health
 from outbox.queue.order import record_lines
@@ -14,8 +14,8 @@ from outbox.queue.order.record_lines import Lines
 from outbox.queue.state import circuits, sequences, waits
 from outbox.queue.state.policy import Schedule
 from outbox.queue.state.waits import Waiting
-from outbox.webhooks import Webhook, rotation
-from outbox.webhooks.rotation import RotationState
+from outbox.webhooks import Webhook, secret_rotation
+from outbox.webhooks.secret_rotation import RotationState
 
 CAP = 1_000
 """Waiting deliveries of a webhook are counted up to this number in an overview."""
@@ -123,14 +123,14 @@ async def of_webhook(
         failed = await delivery_log.failed_attempts(tx, webhook_id, FAILED_SHOWN)
         if webhook.state == "active":
             waiting = DeliveryQuery("waiting")
-            coming = (await delivery_search.page(tx, [webhook], waiting, size=1)).deliveries
+            coming = (await delivery_pages.page(tx, [webhook], waiting, size=1)).deliveries
     return WebhookPage(
         webhook=webhook,
         health=health,
         steps=await series.by_step(tx, "webhook", webhook_id, steps.start, steps.step, steps.count),
         pending=(await series.pending(tx, "webhook", webhook_id, 1))[webhook_id],
         since=await series.since(tx),
-        standing=await rotation.standing(tx, webhook_id),
+        standing=await secret_rotation.standing(tx, webhook_id),
         schedule=await pings.schedule_of(tx, webhook_id, usual),
         next_probe=await circuits.next_probe(tx, webhook_id),
         lines=lines if lines and lines.held else None,

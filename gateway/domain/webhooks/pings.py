@@ -12,7 +12,7 @@ from outbox.durations import SECOND
 from outbox.events import message
 from outbox.ids import Ids
 from outbox.queue.drain import loading
-from outbox.queue.state.deliveries import Claimed, ClaimedEvent, Endpoint
+from outbox.queue.state.claimed_deliveries import Claimed, ClaimedEvent, Endpoint
 from outbox.queue.state.policy import Schedule, parse_schedule
 from outbox.sending.request import Request
 from outbox.webhooks import Webhook
@@ -66,6 +66,14 @@ def of_url(url: str, secret: str, *, clock: Clock, ids: Ids, timeout_s: float) -
     now = clock.wall()
     body = message(FIRST_EVENT, now, sample(FIRST_EVENT, ids.new(now), now))
     return Request(
-        ids.new(now), FIRST_EVENT, now // SECOND, 1, 1, "test", url, body, (secret,),
+        event_id=ids.new(now),
+        event_name=FIRST_EVENT,
+        timestamp=now // SECOND,
+        record_version=1,
+        attempt=1,
+        origin="test",
+        url=url,
+        body=body,
+        secrets=(secret,),
         timeout_s=timeout_s,
-    )  # fmt: skip
+    )

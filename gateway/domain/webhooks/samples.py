@@ -9,7 +9,7 @@ from gateway.records.values import dates
 from gateway.records.values.schemas import INSTANT
 from outbox.durations import DAY, MINUTE
 from outbox.events import RecordField
-from outbox.queue.state import operational
+from outbox.queue.state import owner_reports
 from outbox.webhooks.operational import NAMES, Name
 
 AHEAD = 14 * DAY
@@ -63,17 +63,17 @@ def sample_fields(event: str) -> Mapping[str, RecordField]:
 def _operational(event: Name, record_id: str, now: int) -> Mapping[str, Any]:
     """Return the `data` of an event of operational webhooks."""
     if event == "delivery.exhausted":
-        return operational.given_up(
+        return owner_reports.GivenUp(
             delivery_id=record_id, webhook_id=WEBHOOK, url=URL, description=DESCRIPTION,
             event_id="019a9d1c2f004b7de1a0c3f3", event="contact.created",
             record_id="019a9d1c2f004b7de1a0c3f4", attempts=10, outcome="http_5xx", status=500,
             created_at=now - 4320 * MINUTE, finished_at=now,
-        )  # fmt: skip
+        ).data()  # fmt: skip
     if event == "person.erased":
-        return operational.erased(record_id, ["019a9d1c2f004b7de1a0c3f4"], now - MINUTE, now)
+        return owner_reports.erased(record_id, ["019a9d1c2f004b7de1a0c3f4"], now - MINUTE, now)
     state, reason, status = STATES[event]
     well = event == "endpoint.recovered"
-    return operational.endpoint(
+    return owner_reports.endpoint(
         {
             "id": record_id, "url": URL, "description": DESCRIPTION, "state": state,
             "failures": 0 if well else 10, "failing_since": None if well else now - 5 * MINUTE,

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from gateway.domain.catalogue import EVENT_NAMES
-from gateway.domain.webhooks import conditions, oauth2, schedules, webhook_limits
+from gateway.domain.webhooks import oauth2, schedules, typed_conditions, webhook_limits
 from gateway.records.errors import Fault, Refusal
 from gateway.records.values import numbers
 from gateway.records.values.formats import Wrong
@@ -302,8 +302,8 @@ SETTINGS: tuple[Setting, ...] = (
     setting("ordered", "flag", lambda ticked, about: ticked, bool),
     setting("sequenced", "flag", lambda ticked, about: ticked, bool),
     setting(
-        "conditions", "lines", lambda text, about: conditions.read(text, about.events) or (),
-        conditions.written, stored=lambda one: one.webhook.conditions or (),
+        "conditions", "lines", lambda text, about: typed_conditions.read(text, about.events) or (),
+        typed_conditions.written, stored=lambda one: one.webhook.conditions or (),
     ),
     setting("ed25519", "flag", lambda ticked, about: ticked, bool),
     setting("concurrency", "number", _concurrency, lambda most: _text(most and str(most))),

@@ -16,7 +16,7 @@ from outbox import webhooks
 from outbox.database.transaction import Database, Tx
 from outbox.events import enqueue
 from outbox.queue.order import ordering
-from outbox.queue.replays import steering
+from outbox.queue.replays import delivery_steering
 from outbox.queue.state import deleted_webhooks, waits
 from outbox.queue.state.waits import Waiting
 from outbox.queue.upkeep import parking
@@ -97,7 +97,7 @@ async def change_in(
         raise Refusal("conflict", "The webhook has changed meanwhile; reload the page.")
     audit.record(tx, actor, "updated", "webhook", webhook_id, settings.changed(known, draft))
     if before.url != draft.url:
-        await steering.try_new_url(tx, before)
+        await delivery_steering.try_new_url(tx, before)
     return turning
 
 

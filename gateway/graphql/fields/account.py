@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from gateway.domain.storefront.sign_in import customer_passwords, sign_in
-from gateway.domain.storefront.sign_in.sign_in import SignedIn
+from gateway.domain.storefront.sign_in import customer_passwords, customer_sign_in
+from gateway.domain.storefront.sign_in.customer_sign_in import SignedIn
 from gateway.domain.storefront.visitors import customers
 from gateway.domain.storefront.visitors.shopper import Shopper
 from gateway.graphql.request_context import Args, FieldResolver, RequestContext, Resolver
@@ -32,7 +32,7 @@ async def sign_up(visit: RequestContext, args: Args) -> Payload:
         password = args["password"]
         wrong = customer_passwords.fault_of(password, "password")
         try:
-            values = sign_in.check_sign_up(args).values
+            values = customer_sign_in.check_sign_up(args).values
         except Refusal as refusal:
             raise _together(refusal, wrong) from None
         if wrong is not None:
@@ -41,7 +41,7 @@ async def sign_up(visit: RequestContext, args: Args) -> Payload:
             raise customers.taken()
         hashed = await visit.storefront.passwords.hash(password, visit.address)
         done = await visit.write(
-            sign_in.sign_up,
+            customer_sign_in.sign_up,
             visitor,
             values,
             hashed,
@@ -57,14 +57,16 @@ async def log_in(visit: RequestContext, args: Args) -> Payload:
     checked = await visit.storefront.passwords.check(
         visitor.store.id, args["email"], args["password"], visit.address
     )
-    done = await visit.write(sign_in.sign_in, visitor, checked, visit.cart_token(visitor.store))
+    done = await visit.write(
+        customer_sign_in.sign_in, visitor, checked, visit.cart_token(visitor.store)
+    )
     return greet(visit, args["hostname"], done)
 
 
 async def log_out(visit: RequestContext, args: Args) -> Payload:
     """End the session and forget the cart."""
     visitor = await visit.visitor(args["hostname"], strict=False)
-    await visit.write(sign_in.sign_out, visitor)
+    await visit.write(customer_sign_in.sign_out, visitor)
     forget(visit, args["hostname"], visitor)
     return {"success": True}
 

@@ -11,7 +11,7 @@ from gateway.domain.storefront.visitors.shopper import Shopper
 from gateway.graphql.request_context import Args, FieldResolver, RequestContext, Resolver
 from gateway.graphql.store_language import say_of
 from gateway.records.errors import Fault, Refusal
-from gateway.records.values import global_ids as ids
+from gateway.records.values import global_ids
 from gateway.records.values.global_ids import global_id
 from gateway.server.http.rate_limits import LIMITS
 
@@ -30,7 +30,7 @@ async def shopping_cart(visit: RequestContext, args: Args) -> dict[str, Any]:
 
 
 async def add(visit: RequestContext, sent: Args) -> dict[str, Any]:
-    product_id = ids.record_id(sent["productId"], "Product", "productId")
+    product_id = global_ids.record_id(sent["productId"], "Product", "productId")
     quantity = sent["quantity"]
     if quantity is None:
         quantity = 1
@@ -81,7 +81,7 @@ async def shipping_quote(visit: RequestContext, args: Args) -> Sequence[dict[str
     cep, quantity = shipping.cep_of(args["cep"]), args.get("quantity")
     product_id = None
     if args.get("productId") is not None:
-        product_id = ids.record_id(args["productId"], "Product", "productId")
+        product_id = global_ids.record_id(args["productId"], "Product", "productId")
     offered = await visit.read(
         changes.quote, visitor, cep, product_id, 1 if quantity is None else quantity
     )
@@ -107,7 +107,7 @@ async def _change(
 
 def _named(text: str) -> dict[str, str]:
     """Return the id of a line, or of a product, from its global id. Raises validation_error."""
-    kind, record_id = ids.parse(text) or ("", "")
+    kind, record_id = global_ids.parse(text) or ("", "")
     names = {"ShoppingCartProduct": "line_id", "Product": "product_id"}
     if kind not in names:
         message = "Send the id of a line, or the global id of its product."

@@ -5,9 +5,9 @@ from dataclasses import replace
 from typing import Any
 
 from gateway.domain.storefront.sign_in import identities, idp_tokens
+from gateway.domain.storefront.sign_in.customer_sign_in import SignedIn
 from gateway.domain.storefront.sign_in.identities import Raced
 from gateway.domain.storefront.sign_in.idp_tokens import Identity
-from gateway.domain.storefront.sign_in.sign_in import SignedIn
 from gateway.domain.storefront.visitors.shopper import Shopper
 from gateway.graphql.fields.account import greet
 from gateway.graphql.request_context import Args, FieldResolver, RequestContext, Resolver

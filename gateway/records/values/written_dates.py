@@ -73,7 +73,9 @@ def read(text: str, form: str = AUTO, zone: str = "UTC") -> str:
     hour, minute, second, part = time or (0, 0, 0, 0)
     year, month, day = readings[form] if form in readings else next(iter(readings.values()))
     try:
-        local = datetime(year, month, day, hour, minute, second, part, ZoneInfo(zone))
+        local = datetime(
+            year, month, day, hour, minute, second, microsecond=part, tzinfo=ZoneInfo(zone)
+        )
     except ValueError:
         raise _wrong() from None
     if time is None:

@@ -16,7 +16,7 @@ from gateway.records.values import formats, numbers
 from gateway.records.values.schemas import ANY_ID, ID, MOMENT
 from gateway.rest.document import shapes
 from gateway.rest.document.operations import Handler, Operation, Parameter, Response, Shape
-from gateway.rest.document.parts import reference, reference_to, title_of
+from gateway.rest.document.schema_parts import reference, reference_to, title_of
 from gateway.rest.selections import includes
 from outbox.ids import ID_LENGTH
 

@@ -15,8 +15,8 @@ from aiohttp import web
 from gateway.domain.catalogue import EVENTS
 from gateway.records.errors import Refusal
 from gateway.records.values.schemas import ID, Schema
-from gateway.rest.document.deliveries import body_of, cause_of
 from gateway.rest.document.operations import Parameter, Shape, operation
+from gateway.rest.document.webhook_entries import body_of, cause_of
 from gateway.server.installation import SITE
 from outbox.events.cloud_events import TYPE_PREFIX, schema_of
 from outbox.webhooks.operational import NAMES

@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from gateway.rest.document import refusals
-from gateway.rest.document.deliveries import webhooks
+from gateway.rest.document import error_responses
 from gateway.rest.document.describe import PREFER
 from gateway.rest.document.operations import Operation, Parameter, Response, Shape
-from gateway.rest.document.parts import reference
+from gateway.rest.document.schema_parts import reference
+from gateway.rest.document.webhook_entries import webhooks
 from gateway.rest.errors import STATUS
 
 VERSION = "1.0.0"
@@ -67,7 +67,7 @@ def document(routes: Routes) -> dict[str, Any]:
         paths.setdefault(path, {})[method.lower()] = _entry(method, path, operation, components)
     events = webhooks(components.use)
     responses = {
-        f"Error{status}": refusals.response(status, components.use, _headers)
+        f"Error{status}": error_responses.response(status, components.use, _headers)
         for status in sorted({*STATUS.values()} - {405, 500})
     }
     return {
@@ -136,7 +136,7 @@ def _entry(method: str, path: str, operation: Operation, components: Components)
         str(status): _response(method, response, operation, components)
         for status, response in operation.responses.items()
     }
-    for status in refusals.statuses(path, operation):
+    for status in error_responses.statuses(path, operation):
         responses[str(status)] = (
             {"description": "Not changed.", "headers": _headers((*ALWAYS, "ETag"))}
             if status == 304

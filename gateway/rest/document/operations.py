@@ -105,8 +105,16 @@ def operation(
 
     def described(handle: Handler) -> Operation:
         return Operation(
-            handle, name, tag, summary, responses, description, credential, parameters, body,
+            handle=handle,
+            name=name,
+            tag=tag,
+            summary=summary,
+            responses=responses,
+            description=description,
+            credential=credential,
+            parameters=parameters,
+            body=body,
             refusals=refusals,
-        )  # fmt: skip
+        )
 
     return described

@@ -21,7 +21,7 @@ from gateway.records.resource import SYSTEM_COLUMNS, Field, Form, Remove, Resour
 from gateway.records.values import csv_cells, dates
 from gateway.records.values.schemas import ID, INSTANT, Schema, or_null
 from gateway.rest.document.operations import Shape
-from gateway.rest.document.parts import (
+from gateway.rest.document.schema_parts import (
     COMPONENT,
     named_parts,
     reference,

@@ -17,7 +17,7 @@ from msgspec import Meta, Struct
 
 from gateway.domain.cells.credential_suffix import NAME
 from gateway.server.config import fault_texts, source_texts
-from gateway.server.config.checks import CHECKS, NORMAL, together
+from gateway.server.config.value_checks import CHECKS, NORMAL, together
 from outbox.queue.state.evidence import MOST_EVENTS
 
 PREFIX = "CARTEIRO_"

@@ -5,7 +5,7 @@ cookies and signals first; `send` leaves that out for a whole and plain one. The
 and the private attributes of aiohttp's responses used here are all in this module.
 
 The limit is `[limits] answer_bytes`, of which one caller may use an eighth. The connection gives
-the bytes back when it has sent the response (gateway.server.http.connections).
+the bytes back when it has sent the response (gateway.server.http.client_connections).
 """
 
 from collections import Counter
@@ -152,7 +152,7 @@ def carried(request: web.Request, response: web.StreamResponse) -> web.StreamRes
         return response
     if size <= SMALL or request.method == "HEAD":
         return response
-    carrier: Carrier = request.protocol  # type: ignore[assignment] # ours are gateway.server.http.connections'
+    carrier: Carrier = request.protocol  # type: ignore[assignment] # ours are gateway.server.http.client_connections'
     if CALLER in request:
         holder = request[CALLER].owner_id
         safe = request.method == "GET" and request.path.startswith("/api/")

@@ -24,8 +24,8 @@ from gateway.server.config import Limits
 from gateway.server.http import answers
 from gateway.server.http.admission import Admission
 from gateway.server.http.answers import Budget
-from gateway.server.http.proxies import CLIENT
-from gateway.server.http.transfer import LONGEST_SECONDS, Transfer
+from gateway.server.http.client_address import CLIENT
+from gateway.server.http.transfer_pace import LONGEST_SECONDS, Transfer
 from gateway.server.telemetry.logs import logger
 from gateway.server.telemetry.metric_table import Reason
 

@@ -21,7 +21,7 @@ from gateway.server.app_keys import CALLER, REQUEST_ID
 from gateway.server.config import Config
 from gateway.server.http import bodies, cors
 from gateway.server.http.answers import carried
-from gateway.server.http.proxies import CLIENT, Client, Proxies
+from gateway.server.http.client_address import CLIENT, Client, Proxies
 from gateway.server.http.rate_limits import LIMITS, RATE_LIMIT
 from gateway.server.telemetry.health import Health
 from gateway.server.telemetry.logs import logger, record_writer
@@ -239,10 +239,18 @@ class Frame:
         caller = exchange.request.get(CALLER)
         trace = exchange.trace
         served = Served(
-            surface, method, route, exchange.path, status, round(seconds * 1000, 3),
-            exchange.request_id, trace.trace_id, trace.span_id, exchange.client.address,
-            None if caller is None else caller.key_id or caller.owner_id,
-        )  # fmt: skip
+            surface=surface,
+            method=method,
+            route=route,
+            path=exchange.path,
+            status=status,
+            duration_ms=round(seconds * 1000, 3),
+            request_id=exchange.request_id,
+            trace_id=trace.trace_id,
+            span_id=trace.span_id,
+            address=exchange.client.address,
+            actor=None if caller is None else caller.key_id or caller.owner_id,
+        )
         if spans is not None and surface != "probe":
             spans.request(trace, served, exchange.began, seconds)
         if status >= 500:

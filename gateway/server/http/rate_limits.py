@@ -1,8 +1,8 @@
 """Rate limits: token buckets for callers and addresses, and the RateLimit headers.
 
 Levels are those of this process, or shared by the processes of a node
-(gateway.server.processes.shared_counters). gateway.server.http.connections limits time and size of
-connections.
+(gateway.server.processes.shared_counters). gateway.server.http.client_connections limits time and
+size of connections.
 """
 
 import math

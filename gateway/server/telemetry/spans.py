@@ -13,7 +13,7 @@ from gateway.server.telemetry.metrics import METHODS
 from gateway.server.telemetry.trace_context import Marks, Trace
 from outbox.clock import Clock
 from outbox.durations import SECOND
-from outbox.queue.state.deliveries import Result
+from outbox.queue.state.claimed_deliveries import Result
 from outbox.sending.outcome import Outcome
 from outbox.sending.request import TRACEPARENT, span_of
 
@@ -89,11 +89,18 @@ class Spans:
         failed = f"status {status}" if status >= 500 else None
         self._put(
             Span(
-                f"{method} {served.route}", "server", trace.trace_id, trace.span_id,
-                trace.parent_id, True,
-                began, began + round(seconds * SECOND), attributes, failed,
+                name=f"{method} {served.route}",
+                kind="server",
+                trace_id=trace.trace_id,
+                span_id=trace.span_id,
+                parent_id=trace.parent_id,
+                remote=True,
+                began=began,
+                ended=began + round(seconds * SECOND),
+                attributes=attributes,
+                error=failed,
             )
-        )  # fmt: skip
+        )
 
     def unit(
         self, traceparent: str | None, op: str, name: str, seconds: float, error: str | None
@@ -105,11 +112,18 @@ class Spans:
         ended = self._clock.wall()
         self._put(
             Span(
-                f"{op} {name}", "internal", parent[0], self._marks.span_id(), parent[1], False,
-                ended - round(seconds * SECOND), ended,
-                {"db.system.name": self._engine, "db.operation.name": op}, error,
+                name=f"{op} {name}",
+                kind="internal",
+                trace_id=parent[0],
+                span_id=self._marks.span_id(),
+                parent_id=parent[1],
+                remote=False,
+                began=ended - round(seconds * SECOND),
+                ended=ended,
+                attributes={"db.system.name": self._engine, "db.operation.name": op},
+                error=error,
             )
-        )  # fmt: skip
+        )
 
     def attempt(self, result: Result, outcome: Outcome) -> None:
         """Make the span of an attempt: the one that the receiver got as its parent."""
@@ -144,11 +158,18 @@ class Spans:
             failed = outcome.failure or outcome.outcome
         self._put(
             Span(
-                f"deliver {delivery.event.name}", "client", parent[0],
-                span_of(delivery.id, delivery.attempt.number), parent[1], False,
-                result.started_at, result.started_at + outcome.total_us, attributes, failed,
+                name=f"deliver {delivery.event.name}",
+                kind="client",
+                trace_id=parent[0],
+                span_id=span_of(delivery.id, delivery.attempt.number),
+                parent_id=parent[1],
+                remote=False,
+                began=result.started_at,
+                ended=result.started_at + outcome.total_us,
+                attributes=attributes,
+                error=failed,
             )
-        )  # fmt: skip
+        )
 
 
 def _sampled(traceparent: str | None) -> tuple[str, str] | None:

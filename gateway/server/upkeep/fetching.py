@@ -8,7 +8,7 @@ import aiohttp
 from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_attempt, wait_fixed
 
 from gateway.domain.storefront.sign_in.idp_keys import Fetched, FetchFailed
-from outbox.sending.guard import Guard
+from outbox.sending.egress_guard import Guard
 from outbox.sending.trust import shared
 from outbox.sending.urls import Refused, check_url
 

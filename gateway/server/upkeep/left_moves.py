@@ -6,7 +6,7 @@ that watched him, one table at a time.
 
 from __future__ import annotations
 
-from gateway.domain.ownership import OWNERSHIP, UNOWNED
+from gateway.domain.product_ownership import OWNERSHIP, UNOWNED
 from outbox.database.postgres import guards, signals
 from outbox.database.postgres.keys import key_of
 from outbox.database.transaction import Database, Tx

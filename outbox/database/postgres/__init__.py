@@ -27,7 +27,6 @@ from outbox.database.fair_limit import Crowded
 from outbox.database.leadership import Leadership, Pace
 from outbox.database.moving_owners import asking, must_be_here
 from outbox.database.pacing import Meter, working
-from outbox.database.places import read_places, scan_places, write_places
 from outbox.database.postgres.faults import LOST
 from outbox.database.postgres.groups import CONNECTIONS, Groups, Turns
 from outbox.database.postgres.leadership import PostgresLeadership
@@ -64,6 +63,7 @@ from outbox.database.transaction import (
     note_commit,
     patience,
 )
+from outbox.database.unit_limits import read_places, scan_places, write_places
 from outbox.errors import CannotStart, DatabaseUnavailable, OutcomeUnknown
 from outbox.ids import Ids
 from outbox.observer import Observer

@@ -10,7 +10,7 @@ import ssl
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 SYSTEM = "system"
 _FILES = {
@@ -73,11 +73,18 @@ class Tls:
             )
         # A certificate that was replaced is another file, and so another context.
         return _context(
-            mode, *files.values(), self._settings.get("sslpassword", ""),
+            mode,
+            _Files(
+                root=files["sslrootcert"],
+                crl=files["sslcrl"],
+                cert=files["sslcert"],
+                key=files["sslkey"],
+                states=tuple(map(_state, files.values())),
+            ),
+            self._settings.get("sslpassword", ""),
             self._version("ssl_min_protocol_version") or ssl.TLSVersion.TLSv1_2,
             self._version("ssl_max_protocol_version"),
-            tuple(map(_state, files.values())),
-        )  # fmt: skip
+        )
 
     def _file(self, name: str) -> str:
         given = self._settings.get(name)
@@ -92,18 +99,25 @@ class Tls:
         return _VERSIONS.get(self._settings.get(name, ""))
 
 
+class _Files(NamedTuple):
+    """The paths of the files of TLS, empty without one, and what tells a replaced file."""
+
+    root: str
+    crl: str
+    cert: str
+    key: str
+    states: object
+
+
 @lru_cache(maxsize=16)
 def _context(
     mode: str,
-    root: str,
-    crl: str,
-    cert: str,
-    key: str,
+    files: _Files,
     password: str,
     lowest: ssl.TLSVersion,
     highest: ssl.TLSVersion | None,
-    _: object,
 ) -> ssl.SSLContext:
+    root, crl = files.root, files.crl
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = mode == "verify-full"
     context.verify_mode = ssl.CERT_REQUIRED if root else ssl.CERT_NONE
@@ -122,8 +136,8 @@ def _context(
     if crl and root:
         _load(context, "sslcrl", crl)
         context.verify_flags |= ssl.VERIFY_CRL_CHECK_CHAIN
-    if cert:
-        _load_pair(context, cert, key, password)
+    if files.cert:
+        _load_pair(context, files.cert, files.key, password)
     if ssl.HAS_ALPN:
         # Servers require it when TLS begins without a question (sslnegotiation=direct).
         context.set_alpn_protocols(["postgresql"])

@@ -27,7 +27,6 @@ from outbox.database.claims import Reserve
 from outbox.database.leadership import Alone, Leadership, Pace
 from outbox.database.moving_owners import must_be_here
 from outbox.database.pacing import Meter, working
-from outbox.database.places import scan_places
 from outbox.database.sqlite.file import File
 from outbox.database.sqlite.refusals import unusable
 from outbox.database.sqlite.streams import Streams
@@ -50,6 +49,7 @@ from outbox.database.transaction import (
     Wake,
     commits,
 )
+from outbox.database.unit_limits import scan_places
 from outbox.errors import CannotStart, DatabaseUnavailable, OutcomeUnknown
 from outbox.ids import Ids
 from outbox.observer import Observer

@@ -26,7 +26,7 @@ from outbox.queue.drain.fanout import Announced, FannedOut
 from outbox.queue.drain.loading import SMALL_BODY, load
 from outbox.queue.drain.settle import Settlement, attempt_of, event_digest_of
 from outbox.queue.state import attempt_counts, chain, deleted_webhooks
-from outbox.queue.state.deliveries import (
+from outbox.queue.state.claimed_deliveries import (
     Capacity,
     Claimed,
     ClaimedAttempt,
@@ -181,10 +181,25 @@ def _endpoint(values: Sequence[Any]) -> Endpoint:
         failures, keys, certificate, proxy, thin, oauth2, form, asks,
     ) = values  # fmt: skip
     return Endpoint(
-        webhook_id, version, url, timeout_ms, schedule, _bytes(headers), bytes.fromhex(secret),
-        _bytes(staged), _bytes(old), old_until, failures, keys, _bytes(certificate), proxy, thin,
-        _bytes(oauth2), form, asks,
-    )  # fmt: skip
+        id=webhook_id,
+        version=version,
+        url=url,
+        timeout_ms=timeout_ms,
+        schedule=schedule,
+        headers=_bytes(headers),
+        secret=bytes.fromhex(secret),
+        staged_secret=_bytes(staged),
+        old_secret=_bytes(old),
+        old_secret_until=old_until,
+        failures=failures,
+        signing_keys=keys,
+        certificate=_bytes(certificate),
+        proxy=proxy,
+        thin=thin,
+        oauth2=_bytes(oauth2),
+        format=form,
+        handshake=asks,
+    )
 
 
 def _bytes(text: str | None) -> bytes | None:

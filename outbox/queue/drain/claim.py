@@ -11,7 +11,7 @@ from outbox.durations import SECOND
 from outbox.queue.drain import owner_limits, owners, probes
 from outbox.queue.drain.loading import endpoints_of, load
 from outbox.queue.state import lanes
-from outbox.queue.state.deliveries import (
+from outbox.queue.state.claimed_deliveries import (
     FAILING_WINDOW,
     FIRST_WINDOW,
     MOST_ATTEMPTS,
@@ -233,10 +233,16 @@ def _lane(row: Row, capacity: Capacity, preclaimed: Mapping[str, int]) -> _Lane:
     if probe_in is not None or row["open_for"] < 0:
         window = min(window, 1)
     return _Lane(
-        webhook_id, row["owner_id"], row["served"], max(window, 0), row["open_for"],
-        row["rate_open"], probe_in,
-        row["concurrency"], row["rate"],
-    )  # fmt: skip
+        webhook_id=webhook_id,
+        owner_id=row["owner_id"],
+        served=row["served"],
+        window=max(window, 0),
+        open_for=row["open_for"],
+        rate_open=row["rate_open"],
+        probe_in=probe_in,
+        concurrency=row["concurrency"],
+        rate=row["rate"],
+    )
 
 
 async def _put_back(tx: Tx, due: Collection[_Lane], crowded: frozenset[str]) -> None:

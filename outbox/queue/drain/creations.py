@@ -8,7 +8,13 @@ from outbox.database.transaction import Insert, Row, Tx
 from outbox.queue.drain.loading import endpoint_of
 from outbox.queue.drain.subscribers import Subscriber
 from outbox.queue.state import circuits, lanes, sequences
-from outbox.queue.state.deliveries import FIRST_WINDOW, Capacity, Claimed, Endpoint, event_of
+from outbox.queue.state.claimed_deliveries import (
+    FIRST_WINDOW,
+    Capacity,
+    Claimed,
+    Endpoint,
+    event_of,
+)
 from outbox.queue.state.fair_shares import ClaimSlots
 from outbox.states import Origin
 

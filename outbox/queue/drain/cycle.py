@@ -13,7 +13,13 @@ from outbox.queue.drain.claim import Taken, claim
 from outbox.queue.drain.fanout import FannedOut, fan_out
 from outbox.queue.drain.settle import Settlement, settle
 from outbox.queue.state import lanes
-from outbox.queue.state.deliveries import FAILING_WINDOW, FIRST_WINDOW, Capacity, Claimed, Result
+from outbox.queue.state.claimed_deliveries import (
+    FAILING_WINDOW,
+    FIRST_WINDOW,
+    Capacity,
+    Claimed,
+    Result,
+)
 from outbox.queue.state.fair_shares import ClaimSlots, Shares
 
 BESIDE_FAN_OUT = 64

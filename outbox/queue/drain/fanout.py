@@ -18,7 +18,7 @@ from outbox.queue.drain.budget import Budget
 from outbox.queue.drain.creations import Creations
 from outbox.queue.drain.subscribers import Filters, Subscriber
 from outbox.queue.state import attempt_counts, fanout_remainders
-from outbox.queue.state.deliveries import Capacity, Claimed, Endpoint
+from outbox.queue.state.claimed_deliveries import Capacity, Claimed, Endpoint
 from outbox.queue.state.fanout_remainders import START, Remainder
 
 EVENTS_AT_ONCE = {"sqlite": 125, "postgres": 500}
@@ -278,10 +278,15 @@ class _Round:
         if not follow:
             self.announced.append(
                 Announced(
-                    event["id"], event["name"], event["record_id"], event["request_id"],
-                    event["traceparent"], seq, count,
+                    event_id=event["id"],
+                    name=event["name"],
+                    record_id=event["record_id"],
+                    request_id=event["request_id"],
+                    traceparent=event["traceparent"],
+                    seq=seq,
+                    deliveries=count,
                 )
-            )  # fmt: skip
+            )
         return count
 
 

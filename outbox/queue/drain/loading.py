@@ -7,7 +7,13 @@ from typing import Protocol
 
 from outbox.database.sql import IDS, items
 from outbox.database.transaction import Row, Tx
-from outbox.queue.state.deliveries import Capacity, Claimed, ClaimedAttempt, Endpoint, claimed_of
+from outbox.queue.state.claimed_deliveries import (
+    Capacity,
+    Claimed,
+    ClaimedAttempt,
+    Endpoint,
+    claimed_of,
+)
 from outbox.webhooks import signing_keys
 
 SMALL_BODY = 64 * 1024

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from outbox.database.sql import IDS, items
 from outbox.database.transaction import Tx
-from outbox.queue.state.deliveries import MOST_ATTEMPTS, Capacity
+from outbox.queue.state.claimed_deliveries import MOST_ATTEMPTS, Capacity
 
 _TAKE = f"""
 update deliveries set state = 'in_flight', claim = $1, node_id = $2,

@@ -141,11 +141,16 @@ async def rescue(
     tx.wake = tx.wake or bool(done)
     return [
         Rescued(
-            row["id"], row["event_id"], row["webhook_id"], row["attempts"], row["state"],
-            row["request_id"], row["traceparent"],
+            delivery_id=row["id"],
+            event_id=row["event_id"],
+            webhook_id=row["webhook_id"],
+            attempt=row["attempts"],
+            state=row["state"],
+            request_id=row["request_id"],
+            traceparent=row["traceparent"],
         )
         for row in (await tx.all(RESCUED, items([row["id"] for row in done])) if done else ())
-    ]  # fmt: skip
+    ]
 
 
 async def uncount(tx: Tx, claims: Sequence[tuple[str, str]]) -> None:

@@ -9,10 +9,17 @@ from typing import Any
 from outbox.database.sql import IDS, ITEMS, items
 from outbox.database.transaction import Insert, Tx, brief
 from outbox.queue.drain.rescue import uncount
-from outbox.queue.state import attempt_counts, chain, circuits, deleted_webhooks, lanes, operational
+from outbox.queue.state import (
+    attempt_counts,
+    chain,
+    circuits,
+    deleted_webhooks,
+    lanes,
+    owner_reports,
+)
 from outbox.queue.state.chain import Head
 from outbox.queue.state.circuits import Transition
-from outbox.queue.state.deliveries import Result
+from outbox.queue.state.claimed_deliveries import Result
 from outbox.queue.state.head_deliveries import promote
 from outbox.sending.outcome import Outcome
 from outbox.sending.permission import Permission
@@ -158,7 +165,7 @@ async def settle(tx: Tx, batch: Sequence[Result]) -> Settlement:
         await _note_permissions(tx, permissions)
     unreadable = await _unreadable(tx, settled)
     wait_us, transitions = await _health(tx, by_webhook, heads)
-    await operational.tell(tx, transitions, settled)
+    await owner_reports.tell(tx, transitions, settled)
     await lanes.mark(tx)
     return Settlement(frozenset(chains), deferred, wait_us, transitions, unreadable, ended)
 

@@ -14,8 +14,8 @@ import structlog
 from outbox.database.sql import IDS, items
 from outbox.database.transaction import Row, Tx
 from outbox.queue.drain.loading import ENDPOINT
-from outbox.queue.state import sequences, snapshots
-from outbox.queue.state.snapshots import Snapshot
+from outbox.queue.state import creation_snapshots, sequences
+from outbox.queue.state.creation_snapshots import Snapshot
 from outbox.webhooks import conditions, subscription
 from outbox.webhooks.conditions import Condition, facts_of, hold
 
@@ -104,7 +104,7 @@ def _subscriber(row: Row) -> Subscriber:
     names = subscription(row["events"])
     if names is None:
         log.error("subscription_unreadable", webhook_id=row["id"])
-    since = snapshots.parse(row["since_snapshot"])
+    since = creation_snapshots.parse(row["since_snapshot"])
     return Subscriber(row, None if names is None else frozenset(names), conditions.of(row), since)
 
 

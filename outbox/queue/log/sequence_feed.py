@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from outbox.database.index_plans import by_index
 from outbox.database.transaction import Row, Tx
-from outbox.events.feed import Entry
+from outbox.events.event_feed import Entry, entry_of
 from outbox.queue.log.delivery_types import shown_as
 from outbox.queue.state import sequences
 
@@ -101,12 +101,9 @@ async def page(tx: Tx, webhook_id: str, first: int, upto: int, limit: int) -> Se
 
 def _numbered(row: Row) -> Numbered:
     state = str(row["state"])
-    body = row["body"] if state in _WITH_BODY else None
     shown = shown_as(state, active=bool(row["active"]), later=bool(row["later"]))
     return Numbered(
-        int(row["sequence"]), shown if row["erased_at"] is None else "erased",
-        Entry(
-            row["id"], row["name"], row["record_id"], row["record_version"], row["occurred_at"],
-            row["request_id"], None if body is None else bytes(body), row["erased_at"],
-        ),
-    )  # fmt: skip
+        int(row["sequence"]),
+        shown if row["erased_at"] is None else "erased",
+        entry_of(row, row["body"] if state in _WITH_BODY else None),
+    )

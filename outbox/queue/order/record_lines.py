@@ -100,12 +100,19 @@ async def of_webhook(tx: Tx, webhook_id: str) -> Lines:
         return Lines(0, ())
     stuck = [
         Line(
-            head["id"], head["record_id"], head["event"], head["state"], head["tries"],
-            head["created_at"], head["due_in"], head["last_outcome"], head["last_status"],
-            head["behind"],
+            delivery_id=head["id"],
+            record_id=head["record_id"],
+            event=head["event"],
+            state=head["state"],
+            tries=head["tries"],
+            created_at=head["created_at"],
+            due_in=head["due_in"],
+            last_outcome=head["last_outcome"],
+            last_status=head["last_status"],
+            behind=head["behind"],
         )
         for head in await tx.all(STUCK, webhook_id)
-    ]  # fmt: skip
+    ]
     return Lines(row["held"], stuck)
 
 

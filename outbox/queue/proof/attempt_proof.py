@@ -100,7 +100,7 @@ class Judge:
         event, state = row["event_digest"], row["state"]
         own = digest_of(
             before, values, _bytes(answer), place, sent,
-            None if event is None else _bytes(event), state,
+            event=None if event is None else _bytes(event), state=state,
         )  # fmt: skip
         if _bytes(row["digest"]) != own:
             return CHANGED["digest"]

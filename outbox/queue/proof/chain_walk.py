@@ -215,7 +215,15 @@ async def begin(
     webhooks = await query(SECRETS, webhook_id)
     secrets = open_secrets(webhooks[0], ring) if webhooks else None
     began = int(webhooks[0]["created_at"]) if webhooks else None
-    return Chain(webhook_id, head, gaps, secrets, list(noted), past, began)
+    return Chain(
+        webhook_id=webhook_id,
+        head=head,
+        gaps=gaps,
+        secrets=secrets,
+        noted=list(noted),
+        past=past,
+        began=began,
+    )
 
 
 async def attempts(query: Query, keys: Sequence[Key]) -> dict[Key, Row]:

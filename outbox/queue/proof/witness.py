@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from outbox.errors import OutboxError
-from outbox.queue.proof.checkpoints import TYPE, digest_of
+from outbox.queue.proof.chain_checkpoints import TYPE, digest_of
 from outbox.sending import ed25519
 
 # A compact JWS starts with the base64url of `{"`.

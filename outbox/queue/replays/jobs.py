@@ -76,9 +76,14 @@ class Job:
         """The events that it replays."""
         names = None if self.names is None else frozenset(self.names)
         return Selection(
-            self.owner_id, self.webhook_id, self.ends, names, self.since_at, self.until_at,
-            self.last_seq,
-        )  # fmt: skip
+            owner_id=self.owner_id,
+            webhook_id=self.webhook_id,
+            ends=self.ends,
+            names=names,
+            since=self.since_at,
+            until=self.until_at,
+            last_seq=self.last_seq,
+        )
 
 
 DAMAGED = "what it does is stored in a damaged row"
@@ -119,9 +124,14 @@ async def choose(tx: Tx, owner_id: str, webhook_id: str, draft: Draft) -> Select
     row = await tx.one(_LAST_SEQ)
     names = None if draft.names is None else frozenset(draft.names)
     return Selection(
-        owner_id, webhook_id, draft.ends, names, draft.since, draft.until,
-        0 if row is None else int(row["seq"]),
-    )  # fmt: skip
+        owner_id=owner_id,
+        webhook_id=webhook_id,
+        ends=draft.ends,
+        names=names,
+        since=draft.since,
+        until=draft.until,
+        last_seq=0 if row is None else int(row["seq"]),
+    )
 
 
 async def count(tx: Tx, selection: Selection) -> tuple[int, bool]:
@@ -144,10 +154,17 @@ async def create(
     """Start a job that replays events; return its id. Raise TooMany."""
     await _lock(tx, owner_id, webhook_id)
     selection = await choose(tx, owner_id, webhook_id, draft)
-    return await _insert(
-        tx, owner_id, webhook_id, user_id, "recover" if draft.ends else "backfill", draft,
-        await job_selection.start(tx, selection), selection.last_seq, total,
-    )  # fmt: skip
+    new = _NewJob(
+        owner_id,
+        webhook_id,
+        user_id,
+        kind="recover" if draft.ends else "backfill",
+        draft=draft,
+        total=total,
+        place=await job_selection.start(tx, selection),
+        last_seq=selection.last_seq,
+    )
+    return await _insert(tx, new)
 
 
 async def create_snapshot(
@@ -157,7 +174,8 @@ async def create_snapshot(
     """Start a job that sends the events `names` of all records; return its id. Raise TooMany."""
     await _lock(tx, owner_id, webhook_id)
     draft = Draft((), names, 0, tx.now, rate)
-    return await _insert(tx, owner_id, webhook_id, user_id, "snapshot", draft, 0, 0, total)
+    new = _NewJob(owner_id, webhook_id, user_id, kind="snapshot", draft=draft, total=total)
+    return await _insert(tx, new)
 
 
 async def _lock(tx: Tx, owner_id: str, webhook_id: str) -> None:
@@ -172,18 +190,28 @@ async def _lock(tx: Tx, owner_id: str, webhook_id: str) -> None:
     await lanes.lock(tx, [webhook_id])
 
 
-async def _insert(
-    tx: Tx, owner_id: str, webhook_id: str, user_id: str, kind: JobKind, draft: Draft, place: int,
-    last_seq: int, total: int,
-) -> str:  # fmt: skip
+@dataclass(frozen=True, slots=True)
+class _NewJob:
+    owner_id: str
+    webhook_id: str
+    user_id: str
+    kind: JobKind
+    draft: Draft
+    total: int
+    place: int = 0
+    last_seq: int = 0
+
+
+async def _insert(tx: Tx, new: _NewJob) -> str:
+    draft = new.draft
     job_id = tx.new_id()
     await tx.run(
         _INSERT,
-        job_id, owner_id, webhook_id, user_id, kind, json.dumps(draft.ends),
-        None if draft.names is None else json.dumps(draft.names), draft.since, draft.until, place,
-        last_seq, draft.rate, total, tx.now,
+        job_id, new.owner_id, new.webhook_id, new.user_id, new.kind, json.dumps(draft.ends),
+        None if draft.names is None else json.dumps(draft.names), draft.since, draft.until,
+        new.place, new.last_seq, draft.rate, new.total, tx.now,
     )  # fmt: skip
-    await tx.run(_FORGET, webhook_id, KEPT_EACH)
+    await tx.run(_FORGET, new.webhook_id, KEPT_EACH)
     return job_id
 
 

@@ -16,7 +16,7 @@ from outbox.database.index_plans import by_index
 from outbox.database.sql import ITEMS, items
 from outbox.database.transaction import Row, Tx
 from outbox.durations import DAY, HOUR, MINUTE
-from outbox.queue.state.deliveries import Result
+from outbox.queue.state.claimed_deliveries import Result
 
 STEP = 5 * MINUTE
 LEVELS = ((STEP, 3 * HOUR), (3 * STEP, DAY), (2 * HOUR, 7 * DAY), (6 * HOUR, None))

@@ -54,7 +54,7 @@ def link(
         body_digest = packed(body_hex)
         own = digest_of(
             before, values, answer_of(values[HEADERS], values[BODY]), place + 1, body_digest,
-            event, state,
+            event=event, state=state,
         )  # fmt: skip
         ends[webhook_id] = place + 1, own
         linked.append((*values, place + 1, body_digest, event, state, own))

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from outbox.database.sql import IDS, ITEMS, items
 from outbox.database.transaction import Row, Tx
 from outbox.durations import DAY, MINUTE, SECOND
-from outbox.queue.state.deliveries import Result
+from outbox.queue.state.claimed_deliveries import Result
 from outbox.states import Change
 
 FAILURES = 10

@@ -14,7 +14,7 @@ from dataclasses import replace
 from outbox.database.sql import IDS, ITEMS, items
 from outbox.database.transaction import Row, Tx
 from outbox.queue.state.chain import Head
-from outbox.queue.state.deliveries import Result
+from outbox.queue.state.claimed_deliveries import Result
 from outbox.queue.state.policy import cancelled
 from outbox.webhooks.deleted import DeletedWebhook
 

@@ -140,9 +140,27 @@ def decide(
     wait = schedule.wait(tries, dice)
     counts = outcome not in NOT_THE_RECEIVER
     if wait is None:
-        return Decision("exhausted", outcome, None, webhook_wait, False, window, counts, True)
+        return Decision(
+            state="exhausted",
+            reason=outcome,
+            delay_us=None,
+            webhook_wait_us=webhook_wait,
+            disable=False,
+            window=window,
+            counts_as_failure=counts,
+            uses_try=True,
+        )
     delay = _microseconds(max(wait, requested or 0.0))
-    return Decision("ready", outcome, delay, webhook_wait, False, window, counts, True)
+    return Decision(
+        state="ready",
+        reason=outcome,
+        delay_us=delay,
+        webhook_wait_us=webhook_wait,
+        disable=False,
+        window=window,
+        counts_as_failure=counts,
+        uses_try=True,
+    )
 
 
 def probed(decision: Decision) -> Decision:

@@ -223,14 +223,14 @@ async def next_open(tx: Tx, after: str) -> tuple[list[Request], list[tuple[str, 
         else:
             requests.append(
                 Request(
-                    row["id"],
-                    row["owner_id"],
-                    records,
-                    kept,
-                    upto,
-                    seq,
-                    row["subject"],
-                    row["put_aside"],
+                    id=row["id"],
+                    owner_id=row["owner_id"],
+                    record_ids=records,
+                    kept_names=kept,
+                    upto_pos=upto,
+                    seq=seq,
+                    subject=row["subject"],
+                    put_aside=row["put_aside"],
                 )
             )
     return requests, damaged, rows[-1]["id"] if len(rows) == PAGE else ""

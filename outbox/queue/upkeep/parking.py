@@ -17,7 +17,7 @@ from outbox.queue.state import (
     circuits,
     deleted_webhooks,
     lanes,
-    operational,
+    owner_reports,
 )
 from outbox.queue.upkeep.keep_newest import STILL_INACTIVE, end_older, tell_cancelled
 
@@ -179,7 +179,7 @@ async def _activate(tx: Tx, webhook_id: str, parked: Parked, also: Also) -> tupl
     if not await tx.run(ACTIVATE, webhook_id, tx.now):
         return "no", ended
     if troubled is not None:
-        await operational.tell(tx, [operational.activated(webhook_id, troubled["owner_id"])])
+        await owner_reports.tell(tx, [owner_reports.activated(webhook_id, troubled["owner_id"])])
     await tx.run(OPEN_LANE, webhook_id)
     await circuits.forget_passes(tx, webhook_id)
     await lanes.rest(tx, [webhook_id])

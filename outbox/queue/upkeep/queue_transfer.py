@@ -16,7 +16,7 @@ from outbox.database.sql import ITEMS, items
 from outbox.database.transaction import Tx
 from outbox.database.transfer import Snapshot, Table
 from outbox.errors import CannotStart
-from outbox.queue.state import deleted_webhooks, fanout_remainders, lanes, snapshots
+from outbox.queue.state import creation_snapshots, deleted_webhooks, fanout_remainders, lanes
 
 LANES_AT_ONCE = 500
 EVENTS_AT_ONCE = 5_000
@@ -126,7 +126,7 @@ async def departure(source: Snapshot) -> Departure:
     new = [
         (row["id"], row["owner_id"], since)
         for row in await source.query(_NEW_WEBHOOKS)
-        if (since := snapshots.parse(row["since_snapshot"])) is not None
+        if (since := creation_snapshots.parse(row["since_snapshot"])) is not None
     ]
     if not new:
         return Departure()

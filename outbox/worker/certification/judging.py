@@ -61,10 +61,16 @@ def judge(check: Check, tried: Sequence[Tried], timeout_s: float) -> Finding:
     if check.crowded and verdict == "passed" and _is_slow(waited, timeout_s):
         verdict, code = "warning", "slow"
     return Finding(
-        check.name, verdict, code, worst.outcome.status, worst.outcome.failure, waited,
-        worst.post.value("x-webhook-event") or None, len(tried),
-        sum(found != "passed" for (found, _), _ in judged),
-    )  # fmt: skip
+        check=check.name,
+        verdict=verdict,
+        code=code,
+        status=worst.outcome.status,
+        error=worst.outcome.failure,
+        micros=waited,
+        event=worst.post.value("x-webhook-event") or None,
+        sent=len(tried),
+        wrong=sum(found != "passed" for (found, _), _ in judged),
+    )
 
 
 def _weighed(verdict: Verdict, code: Code, *, mild: bool) -> tuple[Verdict, Code]:

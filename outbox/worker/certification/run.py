@@ -106,9 +106,14 @@ class Certifier:
         for finding in self._seen(judged=genuine.verdict == "passed"):
             add(finding)
         return Certification(
-            self._url, tuple(findings), tuple(self._accepted), tuple(self._forbidden),
-            self._sent, started_at, round((self._clock.monotonic() - began) * SECOND),
-        )  # fmt: skip
+            url=self._url,
+            findings=tuple(findings),
+            accepted=tuple(self._accepted),
+            forbidden=tuple(self._forbidden),
+            sent=self._sent,
+            started_at=started_at,
+            micros=round((self._clock.monotonic() - began) * SECOND),
+        )
 
     def _seen(self, *, judged: bool) -> Iterator[Finding]:
         if not judged:
@@ -185,9 +190,16 @@ class Certifier:
             tried = await self._send(post, fresh=True)
             if tried.outcome.outcome == "success":
                 return Finding(
-                    genuine.check, "failed", code, genuine.status, None, genuine.micros,
-                    genuine.event, genuine.sent, genuine.wrong,
-                )  # fmt: skip
+                    check=genuine.check,
+                    verdict="failed",
+                    code=code,
+                    status=genuine.status,
+                    error=None,
+                    micros=genuine.micros,
+                    event=genuine.event,
+                    sent=genuine.sent,
+                    wrong=genuine.wrong,
+                )
         return genuine
 
     def _left(self) -> float:

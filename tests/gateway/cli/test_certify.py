@@ -18,7 +18,7 @@ from gateway.server.config import Config, Egress
 from gateway.server.parts import Parts
 from outbox.clock import SystemClock
 from outbox.errors import OutboxError
-from outbox.sending.guard import Guard
+from outbox.sending.egress_guard import Guard
 from outbox.sending.request import new_secret
 from outbox.worker.certification.checks import NAMES
 from tests.support.faulty_receivers import FAULTY, Careful

@@ -17,7 +17,7 @@ from gateway.server.parts import Parts
 from outbox.clock import SystemClock
 from outbox.database.transaction import Database
 from outbox.errors import OutboxError
-from outbox.sending.guard import Guard
+from outbox.sending.egress_guard import Guard
 from outbox.sending.oddities import NOTES
 from outbox.sending.request import new_secret
 from outbox.webhooks.secrets import new_key_line, parse_keys

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from gateway.cli import replay as command
-from gateway.cli.replay import NotAll
+from gateway.cli import replay_command as command
+from gateway.cli.replay_command import NotAll
 from gateway.domain.webhooks import replays
 from gateway.records.access import Actor
 from gateway.records.errors import Refusal

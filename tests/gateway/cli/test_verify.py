@@ -18,7 +18,7 @@ from outbox.clock import SystemClock
 from outbox.database.transaction import Database, Tx
 from outbox.errors import CannotStart
 from outbox.ids import Ids
-from outbox.queue.proof import checkpoints
+from outbox.queue.proof import chain_checkpoints
 from outbox.sending import ed25519
 from outbox.webhooks import signing_keys
 from outbox.webhooks.secrets import new_key_line, parse_keys
@@ -94,7 +94,7 @@ class Kept:
 @pytest.fixture
 async def kept(log: Log, tmp_path: Path) -> Kept:
     ring = parse_keys(log.config.secrets.keys, Ids(), "the test's ring")
-    made = await log.db.write(checkpoints.make, OWNER, "", ring, Ids().token(32))
+    made = await log.db.write(chain_checkpoints.make, OWNER, "", ring, Ids().token(32))
     key = await log.db.read(signing_keys.current)
     assert made is not None
     assert key is not None

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from gateway.domain import import_lines
-from gateway.domain.imports import files, import_steps, jobs, separators
+from gateway.domain.imports import files, import_jobs, import_steps, separators
 from gateway.domain.imports.importing import Importing
 from gateway.domain.imports.line_reading import read_line
 from gateway.domain.imports.source_files import Source
@@ -110,14 +110,14 @@ async def test_the_lines_of_an_ended_import_go_by_characters(
 ) -> None:
     await upload(ana, "contacts", FILE)
     [job] = (await ana.get("/api/imports")).body["data"]
-    monkeypatch.setattr(jobs, "DROPPED_CHARACTERS", bound)
+    monkeypatch.setattr(import_jobs, "DROPPED_CHARACTERS", bound)
 
     async def end(tx: Tx) -> None:
-        await jobs.fail(tx, job["id"], "x")
+        await import_jobs.fail(tx, job["id"], "x")
 
     await api.db.write(end)
     db = Watched(api.db)
-    await jobs.clear(db, job["id"])  # type: ignore[arg-type] # it reads and writes like one
+    await import_jobs.clear(db, job["id"])  # type: ignore[arg-type] # it reads and writes like one
     assert (max(db.taken) <= LONG * 2 + 200) is (bound < 10**9)
     assert await api.db.read(waiting) == 0
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.domain.ownership import GATEWAY, OWNERSHIP, UNOWNED
+from gateway.domain.product_ownership import GATEWAY, OWNERSHIP, UNOWNED
 from outbox.database.ownership import OUTBOX, Common, Ownership, Way
 from outbox.database.transaction import Database, Tx
 from outbox.queue.upkeep import parking

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from gateway.domain.storefront.privacy import erasure
-from gateway.domain.storefront.sign_in import account_changes, sign_in
+from gateway.domain.storefront.privacy import customer_erasure
+from gateway.domain.storefront.sign_in import account_changes, customer_sign_in
 from gateway.domain.storefront.stores import stores
 from gateway.domain.storefront.visitors import customers
 from gateway.domain.storefront.visitors.customers import Credential
@@ -34,9 +34,9 @@ async def arrived(shop: Shop) -> tuple[Shopper, Credential]:
 async def test_a_checked_password_that_changed_does_nothing(shop: Shop) -> None:
     visitor, known = await arrived(shop)
     cases: tuple[tuple[Callable[..., Awaitable[Any]], tuple[Any, ...]], ...] = (
-        (sign_in.sign_in, (visitor, known, "token")),
+        (customer_sign_in.sign_in, (visitor, known, "token")),
         (account_changes.change_password, (visitor, known.password_hash, "hash", None)),
-        (erasure.erase_own, (visitor, known.password_hash)),
+        (customer_erasure.erase_own, (visitor, known.password_hash)),
     )
     for unit, args in cases:
         with pytest.raises(Refusal) as caught:

@@ -13,7 +13,7 @@ from gateway.domain.storefront.checkouts.checkout import checkout
 from gateway.domain.storefront.checkouts.repeats import Tokens
 from gateway.domain.storefront.mail import mails
 from gateway.domain.storefront.orders import order_addresses
-from gateway.domain.storefront.sign_in import account_changes, sign_in
+from gateway.domain.storefront.sign_in import account_changes, customer_sign_in
 from gateway.domain.storefront.stores import stores
 from gateway.domain.storefront.visitors.shopper import Shopper
 from gateway.records.errors import Refusal
@@ -217,10 +217,10 @@ async def drop_store(shop: Shop) -> None:
 
 async def test_a_deleted_store_gets_no_customer(shop: Shop) -> None:
     visitor = await guest(shop)
-    values = sign_in.check_sign_up({"name": "Ana", "email": "ana@example.com"}).values
+    values = customer_sign_in.check_sign_up({"name": "Ana", "email": "ana@example.com"}).values
 
     async def join(tx: Tx) -> Any:
-        return await sign_in.sign_up(tx, visitor, values, "hash", "next", mail=True)
+        return await customer_sign_in.sign_up(tx, visitor, values, "hash", "next", mail=True)
 
     await between(shop, "insert into customers", join, lambda: drop_store(shop))
     for table in ("customers", "customer_sessions", "queued_mails"):

@@ -9,12 +9,9 @@ from typing import Any
 import pytest
 from graphql import get_introspection_query
 
-from gateway.graphql import costs, document_size, limits
+from gateway.graphql import costs, document_limits, document_size
 from gateway.graphql.costs import COST
-from gateway.graphql.document_size import ARGUMENTS, BRACKETS, CHARACTERS, TEXT, TOKENS
-from gateway.graphql.documents import Documents, Invalid
-from gateway.graphql.errors import render
-from gateway.graphql.limits import (
+from gateway.graphql.document_limits import (
     ALIASES,
     DEPTH,
     DIRECTIVES,
@@ -23,6 +20,9 @@ from gateway.graphql.limits import (
     MUTATIONS,
     OPERATIONS,
 )
+from gateway.graphql.document_size import ARGUMENTS, BRACKETS, CHARACTERS, TEXT, TOKENS
+from gateway.graphql.errors import render
+from gateway.graphql.parsed_documents import Documents, Invalid
 from gateway.graphql.schema import schema
 from tests.support.shop import Answer, Shop
 
@@ -370,9 +370,11 @@ def test_full_introspection_passes() -> None:
     [
         (document_size, "CHARACTERS"), (document_size, "ARGUMENTS"),
         (document_size, "TEXT"), (document_size, "BRACKETS"),
-        (limits, "DEPTH"), (limits, "ALIASES"), (limits, "FIELDS"), (limits, "MUTATIONS"),
-        (limits, "DIRECTIVES"), (limits, "OPERATIONS"), (limits, "FRAGMENTS"), (limits, "SHARED"),
-        (limits, "PAIRS"), (costs, "COST"), (costs, "VALUES"),
+        (document_limits, "DEPTH"), (document_limits, "ALIASES"), (document_limits, "FIELDS"),
+        (document_limits, "MUTATIONS"),
+        (document_limits, "DIRECTIVES"), (document_limits, "OPERATIONS"),
+        (document_limits, "FRAGMENTS"), (document_limits, "SHARED"),
+        (document_limits, "PAIRS"), (costs, "COST"), (costs, "VALUES"),
     ],
 )  # fmt: skip
 def test_cases_tell_whether_a_limit_holds(

@@ -2,9 +2,9 @@
 
 import re
 
-from gateway.graphql import costs, document_size, limits
-from gateway.graphql.admission import RELEASES
+from gateway.graphql import costs, document_limits, document_size
 from gateway.graphql.execution import SECONDS
+from gateway.graphql.request_checks import RELEASES
 from tests.architecture.tree import ROOT
 
 PAGE = (ROOT / "docs/reference/storefront.md").read_text("utf-8")
@@ -20,7 +20,9 @@ def test_the_limits_are_those_of_the_program() -> None:
     assert {
         document_size.CHARACTERS, document_size.TOKENS, document_size.BRACKETS,
         document_size.ARGUMENTS, document_size.TEXT,
-        limits.DEPTH, limits.ALIASES, limits.DIRECTIVES, limits.FIELDS, limits.FRAGMENTS,
-        limits.OPERATIONS, limits.SHARED, limits.MUTATIONS, costs.COST, costs.VALUES,
+        document_limits.DEPTH, document_limits.ALIASES, document_limits.DIRECTIVES,
+        document_limits.FIELDS, document_limits.FRAGMENTS,
+        document_limits.OPERATIONS, document_limits.SHARED, document_limits.MUTATIONS,
+        costs.COST, costs.VALUES,
         int(SECONDS),
     } - numbers == set()  # fmt: skip

@@ -14,7 +14,7 @@ from gateway.domain.storefront.carts import changes
 from gateway.domain.storefront.checkouts import form
 from gateway.domain.storefront.checkouts.checkout import checkout
 from gateway.domain.storefront.checkouts.repeats import Tokens
-from gateway.domain.storefront.privacy import erasure
+from gateway.domain.storefront.privacy import customer_erasure
 from gateway.records.access import Actor
 from gateway.records.values.global_ids import record_id
 from gateway.server.app_keys import KEYRING
@@ -255,7 +255,7 @@ async def test_a_customer_with_many_orders_waits_for_some_of_them(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The request does the first ones, the duty the rest: of the account, and guest orders."""
-    monkeypatch.setattr(erasure, "ORDERS_AT_ONCE", 1)
+    monkeypatch.setattr(customer_erasure, "ORDERS_AT_ONCE", 1)
     browser = shop.browser()
     await sign_up(browser)
     for number in range(6):

@@ -3,7 +3,7 @@
 import pytest
 from multidict import CIMultiDict
 
-from gateway.graphql.admission import RELEASES, effective_version
+from gateway.graphql.request_checks import RELEASES, effective_version
 from gateway.records.errors import Refusal
 from tests.support.shop import Shop
 

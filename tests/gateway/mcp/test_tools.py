@@ -12,7 +12,7 @@ import pytest
 from gateway.domain.accounts import agents, api_keys, tokens
 from gateway.domain.accounts.agents import Allowed
 from gateway.domain.catalogue import BY_PLURAL, CATALOGUE
-from gateway.mcp import deliveries, tool_schemas
+from gateway.mcp import delivery_tools, tool_schemas
 from gateway.mcp.methods import tools
 from gateway.mcp.results import MOST_FAULTS
 from gateway.records.access import Actor
@@ -20,7 +20,7 @@ from gateway.rest.api_areas import OTHERS, areas_of
 from gateway.rest.routes import ROUTES
 from gateway.server.app_keys import KEYRING
 from outbox.queue.drain.fanout import fan_out
-from outbox.queue.state.deliveries import Capacity
+from outbox.queue.state.claimed_deliveries import Capacity
 from tests.gateway.rest.test_resources import Town, town_of
 from tests.support.document import faults
 from tests.support.drain import add_webhook
@@ -208,7 +208,7 @@ async def test_no_result_and_no_argument_has_a_secret(api: RestApi, ana: Person)
                 assert not named or field in HARMLESS, (plural, field)
     # Operational events tell of a webhook with its URL.
     event = json.dumps({"data": {"url": "https://u:p@h.example:8/hidden"}})
-    assert json.loads(deliveries.origin_only("endpoint.failing", event) or "")["data"] == {
+    assert json.loads(delivery_tools.origin_only("endpoint.failing", event) or "")["data"] == {
         "url": "https://h.example:8"
     }
     health = (await call(ana, "webhook_health")).content["data"]

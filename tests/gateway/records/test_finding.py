@@ -9,7 +9,7 @@ from gateway.domain.contacts.companies import COMPANIES
 from gateway.domain.contacts.contacts import CONTACTS
 from gateway.domain.sales import quotes
 from gateway.domain.sales.quotes import QUOTES
-from gateway.domain.storefront.privacy import erasure
+from gateway.domain.storefront.privacy import customer_erasure
 from gateway.records import actions, finding, store
 from gateway.records.access import Actor
 from gateway.records.finding import find
@@ -96,7 +96,7 @@ async def test_what_an_update_removes_is_found_no_more(db: Database) -> None:
     await db.write(actions.change, ANA, CONTACTS, ana, draft, None)
     assert await ids_of(db, "98888-7777") == {}
     sold = await db.write(order, document="52998224725", phone="(21) 97777-6666")
-    await db.write(erasure.anonymise, ANA, sold, "d" * 24)
+    await db.write(customer_erasure.anonymise, ANA, sold, "d" * 24)
     for text in ("97777", "bia"):
         assert await ids_of(db, text) == {}, text
 

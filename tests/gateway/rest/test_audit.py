@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from gateway.domain.catalogue import CATALOGUE, RESOURCES
-from gateway.domain.imports import jobs
+from gateway.domain.imports import import_jobs
 from gateway.records.access import Actor
 from gateway.records.resource import Resource
 from gateway.rest.document.operations import path_of
@@ -17,7 +17,7 @@ from gateway.rest.routes import ROUTES
 from gateway.server.config import Auth, Config
 from outbox.database.transaction import Database, Row, Tx
 from outbox.queue.drain.fanout import fan_out
-from outbox.queue.state.deliveries import Capacity
+from outbox.queue.state.claimed_deliveries import Capacity
 from outbox.queue.upkeep.erasure_requests import request as erase_events
 from tests.gateway.rest.test_imports import imported, upload
 from tests.gateway.rest.test_resources import Town, town_of
@@ -215,7 +215,7 @@ async def _verbs(walk: Walk) -> None:
         erase = f"/api/{path}/{{id}}/erase"
         await walk("POST", erase, more[table], says=[f"erased {noun}"])
     # It waits for its file, and so for nothing that runs meanwhile.
-    job = await walk.api.db.write(jobs.begin, Actor(owner.user_id, "session"), "contacts")
+    job = await walk.api.db.write(import_jobs.begin, Actor(owner.user_id, "session"), "contacts")
     await walk("DELETE", "/api/imports/{id}", job, says=["canceled import"])
     pipeline = {"stages": ["new", "won"]}
     await walk("PUT", "/api/settings/pipeline", body=pipeline, says=["updated pipeline: stages"])

@@ -10,7 +10,7 @@ import pytest
 from gateway.server.app_keys import KEYRING
 from outbox.database.transaction import Database, Tx
 from outbox.ids import Ids
-from outbox.queue.proof import checkpoints
+from outbox.queue.proof import chain_checkpoints
 from tests.support.document import answer_faults
 from tests.support.drain import add_webhook
 from tests.support.rest import UNLIMITED, Person, RestApi
@@ -62,7 +62,7 @@ async def test_they_are_listed_page_by_page_newest_first(api: RestApi, ana: Pers
     ring = api.site.app[KEYRING]
     for _ in range(5):
         await api.db.write(grow)
-        await api.db.write(checkpoints.make, ana.user_id, "", ring, Ids().token(32))
+        await api.db.write(chain_checkpoints.make, ana.user_id, "", ring, Ids().token(32))
     numbers, path = [], f"{PATH}?limit=2"
     while path:
         page = await ana.get(path)

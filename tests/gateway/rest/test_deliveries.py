@@ -17,7 +17,7 @@ from gateway.server.config import Config, Egress
 from outbox.database.transaction import Database, Tx
 from outbox.queue.drain.fanout import fan_out
 from outbox.queue.log.delivery_types import FILTERS
-from outbox.queue.state.deliveries import Capacity
+from outbox.queue.state.claimed_deliveries import Capacity
 from outbox.queue.upkeep.erasure import Erasure
 from outbox.queue.upkeep.erasure_requests import request as erase_events
 from outbox.queue.upkeep.parking import Removed

@@ -15,8 +15,8 @@ from gateway.domain.catalogue import AVAILABLE_NAMES, EVENTS, FURTHER_NAMES
 from gateway.domain.sales import order_verbs
 from gateway.domain.webhooks.samples import sample
 from gateway.domain.webhooks.settings import CONTRACT
-from gateway.rest.document.deliveries import ATTRIBUTES, FORMATS
 from gateway.rest.document.event_schemas import DIALECT, EVERY, schema
+from gateway.rest.document.webhook_entries import ATTRIBUTES, FORMATS
 from gateway.server.app_keys import KEYRING
 from outbox.database.transaction import Database
 from outbox.events import cloud_events, message, thin

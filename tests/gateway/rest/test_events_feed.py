@@ -13,9 +13,9 @@ from gateway.domain.webhooks import webhooks
 from gateway.records.access import Actor
 from gateway.server.config import Config, Limits, Retention
 from outbox.database.transaction import Database, Row, Tx
-from outbox.events import feed
+from outbox.events import event_feed
 from outbox.queue.drain.fanout import fan_out
-from outbox.queue.state.deliveries import Capacity
+from outbox.queue.state.claimed_deliveries import Capacity
 from tests.support.drain import add_webhook
 from tests.support.rest import Person, Reply, RestApi
 from tests.support.site import serving
@@ -169,7 +169,7 @@ async def test_types(api: RestApi, ana: Person) -> None:
 async def test_a_rare_type_is_searched_in_steps(
     api: RestApi, ana: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(feed, "SCANNED", 3)
+    monkeypatch.setattr(event_feed, "SCANNED", 3)
     await contacts(ana, *"abcdefg")
     await ana.post("/api/companies", {"name": "Acme"})
     await fanned_out(api)
@@ -245,9 +245,9 @@ async def test_the_feed_uses_its_index(api: RestApi, ana: Person) -> None:
             await tx.run("set local enable_seqscan = off")
         told = []
         for sql, args in (
-            (feed._LAST, (ana.user_id,)),
-            (feed._PAGE.format(names=""), (ana.user_id, 0, 2**62, 0, 21)),
-            (feed._BOUND, (ana.user_id, 0, 9)),
+            (event_feed._LAST, (ana.user_id,)),
+            (event_feed._PAGE.format(names=""), (ana.user_id, 0, 2**62, 0, 21)),
+            (event_feed._BOUND, (ana.user_id, 0, 9)),
         ):
             lines = await tx.all(f"{explain} {sql}", *args)
             told.append(

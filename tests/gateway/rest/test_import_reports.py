@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gateway.domain.imports import import_steps, jobs, upkeep
+from gateway.domain.imports import import_jobs, import_steps, upkeep
 from gateway.domain.imports.importing import Importing
 from outbox.database.transaction import Tx
 from tests.gateway.rest.test_imports import counts, imported, upload
@@ -203,7 +203,7 @@ async def test_an_erased_person_leaves_the_faulty_lines(api: RestApi, ana: Perso
 async def test_the_lines_of_the_latest_imports_are_kept_and_go_with_them(
     api: RestApi, ana: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(jobs, "WITH_LINES", 1)
+    monkeypatch.setattr(import_jobs, "WITH_LINES", 1)
     monkeypatch.setattr(upkeep, "REPORTED_AT_ONCE", 2)
     text = "name,phone\n" + "Ana,1\n" * 3
     old = await imported(api, ana, "contacts", text)

@@ -12,7 +12,7 @@ import pytest
 
 from gateway.domain import record_origins
 from gateway.domain.contacts import contacts
-from gateway.domain.imports import import_steps, import_uploads, jobs, outcomes, upkeep
+from gateway.domain.imports import import_jobs, import_steps, import_uploads, outcomes, upkeep
 from gateway.domain.imports.import_steps import ENTRIES
 from gateway.domain.imports.importing import Importing
 from gateway.records.access import Actor
@@ -351,7 +351,7 @@ async def test_a_cancelled_import_keeps_what_it_wrote(api: RestApi, ana: Person)
 
 
 async def test_owners_take_turns_and_have_a_bound(api: RestApi, ana: Person, bia: Person) -> None:
-    for _ in range(jobs.MOST_OPEN):
+    for _ in range(import_jobs.MOST_OPEN):
         assert (await upload(ana, "contacts", "name\nx\n")).status == 202
     assert (await upload(ana, "contacts", "name\nx\n")).status == 409
     assert (await upload(bia, "contacts", "name\nx\n")).status == 202
@@ -377,7 +377,7 @@ async def test_an_erased_person_leaves_the_waiting_lines(api: RestApi, ana: Pers
 async def test_faults_are_kept_up_to_a_bound_and_all_counted(
     api: RestApi, ana: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(jobs, "MOST_FAULTS", 7)
+    monkeypatch.setattr(import_jobs, "MOST_FAULTS", 7)
     monkeypatch.setattr(outcomes, "MOST_KEPT", 5)
     monkeypatch.setattr(outcomes, "MOST_KEPT_CHARACTERS", 12)
     text = "name,email\n" + "Ana,x\n" * 130
@@ -403,9 +403,9 @@ async def test_a_held_import_waits_between_its_dry_run_and_its_start(
     )  # fmt: skip
     for dry_run, state, total in ((True, "waiting", 0), (True, "waiting", 0), (False, "done", 2)):
         await Importing(api.db).run_once()
-        await api.db.write(jobs.start, actor, job_id, ["name"], dry_run=dry_run)
+        await api.db.write(import_jobs.start, actor, job_id, ["name"], dry_run=dry_run)
         await Importing(api.db).run_once()
-        job = await api.db.read(jobs.own, actor, job_id)
+        job = await api.db.read(import_jobs.own, actor, job_id)
         assert (job.state, job.done, job.created) == (state, 2, 2)
         assert (await ana.get("/api/contacts")).body["total"] == total
     assert await lines_left(api.db) == 0

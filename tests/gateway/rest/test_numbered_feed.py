@@ -7,7 +7,7 @@ from typing import Any
 
 from outbox.database.transaction import Database, Tx
 from outbox.queue.drain.fanout import fan_out
-from outbox.queue.state.deliveries import Capacity
+from outbox.queue.state.claimed_deliveries import Capacity
 from tests.support.drain import add_webhook, ring
 from tests.support.rest import Person, RestApi
 from tests.support.tables import in_turn

@@ -12,8 +12,8 @@ import pytest
 from gateway.server.config import Config, Limits
 from gateway.server.http import middleware
 from gateway.server.http.rate_limits import REST_SECONDS
-from outbox.database.places import SCANS_WAITING
 from outbox.database.transaction import Database, Tx
+from outbox.database.unit_limits import SCANS_WAITING
 from tests.support.rest import Person, RestApi
 from tests.support.site import serving
 from tests.support.waiting import until

@@ -13,7 +13,7 @@ from gateway.domain.cells import registration
 from gateway.domain.cells.directory import CellDirectory
 from gateway.domain.cells.registration import Registration
 from gateway.server.app_keys import CREDENTIALS
-from gateway.server.cells import directory_of
+from gateway.server.cell_parts import directory_of
 from gateway.server.config import Auth, Cell, Config, Peer
 from outbox.database.transaction import Database, Tx
 from outbox.queue.upkeep import owner_moves

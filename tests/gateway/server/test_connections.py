@@ -9,7 +9,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from gateway.server.config import Config, Database
-from gateway.server.connections import warn_of_few
+from gateway.server.database_connections import warn_of_few
 from outbox import database
 from outbox.clock import SystemClock
 from outbox.ids import Ids

@@ -10,8 +10,8 @@ import pytest
 
 from outbox.database import streaming
 from outbox.database.fair_limit import Crowded
-from outbox.database.places import STREAMS, STREAMS_WAITING
 from outbox.database.transaction import Database, Tx, Values
+from outbox.database.unit_limits import STREAMS, STREAMS_WAITING
 from outbox.errors import DatabaseUnavailable
 from tests.support.waiting import until
 

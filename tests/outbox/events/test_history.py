@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from outbox.database.transaction import Database, Tx
-from outbox.events import event_index, history
+from outbox.events import event_history, event_index
+from outbox.events.event_history import EventQuery
 from outbox.events.event_index import Marks
-from outbox.events.history import EventQuery
 from outbox.observer import Observer
 
 OWNER = "owner"
@@ -60,7 +60,7 @@ async def walk(db: Database, query: EventQuery, size: int) -> list[str]:
     ids: list[str] = []
     after: int | None = None
     while True:
-        page = await db.read(history.page, OWNER, query, after, size)
+        page = await db.read(event_history.page, OWNER, query, after, size)
         assert len(page.events) <= size
         ids += [one.id for one in page.events]
         after = page.after
@@ -85,7 +85,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(event_index, "BLOCK", 8)
     monkeypatch.setattr(event_index, "PAGE", 2)
     monkeypatch.setattr(event_index, "BLOCKS", event_index.BLOCKS.replace("limit 128", "limit 2"))
-    monkeypatch.setattr(history, "SCANNED", 5)
+    monkeypatch.setattr(event_history, "SCANNED", 5)
 
 
 @pytest.mark.usefixtures("small")

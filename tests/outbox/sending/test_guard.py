@@ -9,7 +9,7 @@ import pytest
 
 from outbox.clock import SystemClock
 from outbox.sending.addresses import Rules, parse_place
-from outbox.sending.guard import Guard
+from outbox.sending.egress_guard import Guard
 from outbox.sending.lookups import (
     FAILED_SECONDS,
     FRESH_SECONDS,

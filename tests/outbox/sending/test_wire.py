@@ -7,7 +7,7 @@ from math import inf
 from typing import Any
 
 from outbox.sending.connect import few_left_from
-from outbox.sending.guard import Guard
+from outbox.sending.egress_guard import Guard
 from outbox.sending.oddities import NOT_HTTP, REFUSALS
 from tests.support.receiver import Visit, hostile, receiver
 from tests.support.senders import post, sender

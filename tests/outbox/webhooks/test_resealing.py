@@ -10,7 +10,7 @@ from outbox.ids import Ids
 from outbox.sending.client_certificates import ClientCertificate
 from outbox.sending.client_credentials import ClientCredentials
 from outbox.sending.request import new_secret
-from outbox.webhooks import resealing, rotation
+from outbox.webhooks import resealing, secret_rotation
 from outbox.webhooks.key_files import add_key, read_key_file, write_key_file
 from outbox.webhooks.secrets import KeyRing
 from tests.support.drain import add_webhook, rows
@@ -46,7 +46,7 @@ async def test_every_value_is_encrypted_again_in_pages(db: Database, file: Path)
         )  # fmt: skip
         secrets[webhook_id] = secret
     staged = new_secret(b"s" * 32)
-    await db.write(rotation.stage, webhook_id, staged, old)
+    await db.write(secret_rotation.stage, webhook_id, staged, old)
     add_key(file, Ids(), WALL + 1_000_000, staged=False)
     ring = read_key_file(file, Ids())
     assert await db.read(resealing.unfinished, ring)
@@ -63,12 +63,12 @@ async def test_every_value_is_encrypted_again_in_pages(db: Database, file: Path)
 async def test_a_value_that_changes_meanwhile_is_not_overwritten(db: Database, file: Path) -> None:
     old = read_key_file(file, Ids())
     webhook_id, _ = await add_webhook(db, old, URL)
-    await db.write(rotation.stage, webhook_id, new_secret(b"s" * 32), old)
+    await db.write(secret_rotation.stage, webhook_id, new_secret(b"s" * 32), old)
     add_key(file, Ids(), WALL + 1_000_000, staged=False)
     ring = read_key_file(file, Ids())
     await asyncio.gather(
         *(db.write(resealing.reseal, ring, "", 10) for _ in range(3)),
-        db.write(rotation.activate, webhook_id),
+        db.write(secret_rotation.activate, webhook_id),
     )
     await all_pages(db, ring, 10)
     [row] = await db.read(rows, "select * from webhooks")

@@ -6,7 +6,7 @@ from standardwebhooks.webhooks import Webhook, WebhookVerificationError
 
 from outbox.database.transaction import Database, Tx
 from outbox.sending.request import new_secret, sign_body
-from outbox.webhooks import rotation
+from outbox.webhooks import secret_rotation
 from tests.support.drain import Got, add_webhook, drain, inbox, make, ring, rows
 
 NEW = new_secret(b"n" * 32)
@@ -34,16 +34,18 @@ async def test_the_replaced_secret_ends_after_the_overlap(db: Database) -> None:
     key = ring()
     async with inbox() as box:
         webhook_id, old = await add_webhook(db, key, box.url)
-        await db.write(rotation.stage, webhook_id, NEW, key)
-        await db.write(rotation.activate, webhook_id)
+        await db.write(secret_rotation.stage, webhook_id, NEW, key)
+        await db.write(secret_rotation.activate, webhook_id)
         async with drain(db, key):
             await db.write(make, "0-0")
             [got] = await box.until(1)
             assert trio(got, old)
             assert trio(got, NEW)
-        assert (await db.read(rotation.standing, webhook_id)).old_until
+        assert (await db.read(secret_rotation.standing, webhook_id)).old_until
         await db.write(end_overlap)
-        assert await db.read(rotation.standing, webhook_id) == rotation.RotationState(False, None)
+        assert await db.read(secret_rotation.standing, webhook_id) == secret_rotation.RotationState(
+            False, None
+        )
         async with drain(db, key):
             await db.write(make, "0-1")
             await box.until(2)
@@ -57,11 +59,11 @@ async def test_of_two_rotations_at_once_one_wins(db: Database) -> None:
     webhook_id, _ = await add_webhook(db, key, "http://127.0.0.1:9/")
     secrets = [new_secret(bytes([n]) * 32) for n in range(5)]
     done = await asyncio.gather(
-        *(db.write(rotation.stage, webhook_id, secret, key) for secret in secrets)
+        *(db.write(secret_rotation.stage, webhook_id, secret, key) for secret in secrets)
     )
     assert sorted(done) == [False] * 4 + [True]
     [row] = await db.read(rows, "select staged_secret from webhooks")
     assert key.open(bytes(row["staged_secret"]), webhook_id) == secrets[done.index(True)].encode()
     assert sorted(
-        await asyncio.gather(*(db.write(rotation.activate, webhook_id) for _ in range(3)))
+        await asyncio.gather(*(db.write(secret_rotation.activate, webhook_id) for _ in range(3)))
     ) == [False, False, True]

@@ -15,7 +15,7 @@ from outbox.queue.drain import owner_limits
 from outbox.queue.drain.claim import claim
 from outbox.queue.drain.fanout import fan_out
 from outbox.queue.drain.settle import settle
-from outbox.queue.state.deliveries import Capacity, Result
+from outbox.queue.state.claimed_deliveries import Capacity, Result
 from outbox.queue.state.policy import DELIVERED
 from outbox.sending.outcome import unanswered
 from outbox.webhooks import Draft

@@ -14,12 +14,12 @@ from aiohttp import web
 from outbox.clock import SystemClock
 from outbox.ids import Ids
 from outbox.sending.addresses import Rules
+from outbox.sending.egress_guard import Guard
 from outbox.sending.explained import steps_of
-from outbox.sending.guard import Guard
 from outbox.sending.request import Request, new_secret
 from outbox.sending.send import Sender
 from outbox.worker import WorkerSettings
-from outbox.worker.doctor import Doctor, Examination
+from outbox.worker.examination import Doctor, Examination
 from tests.support.process import free_port
 from tests.support.receiver import Visit, hostile, receiver
 from tests.support.senders import LOOPBACK

@@ -16,9 +16,9 @@ from outbox.events import Cause, cause
 from outbox.ids import Ids
 from outbox.queue.drain.fanout import Announced
 from outbox.queue.drain.rescue import Rescued
-from outbox.queue.state.deliveries import Result
+from outbox.queue.state.claimed_deliveries import Result
 from outbox.queue.state.policy import Schedule
-from outbox.sending.guard import Guard
+from outbox.sending.egress_guard import Guard
 from outbox.sending.send import Sender
 from outbox.webhooks.secrets import KeyRing
 from outbox.worker import Worker, WorkerSettings

@@ -12,7 +12,7 @@ from outbox.clock import SystemClock
 from outbox.database.transaction import Database, Tx
 from outbox.ids import Ids
 from outbox.queue.state import lanes
-from outbox.worker import lease, nodes, skew
+from outbox.worker import lease, live_nodes, skew
 from outbox.worker.journal import Log
 from outbox.worker.lease import Lease
 from tests.support.drain import Counted, drain, inbox, make, ring
@@ -120,7 +120,7 @@ async def test_a_lease_that_was_lost_comes_back_under_a_new_name(
         await watch.until("joined", 2)
         assert joined.node_id != old
         assert joined.objection() is None
-        assert not await db.write(nodes.renew, old)
+        assert not await db.write(live_nodes.renew, old)
 
 
 @POSTGRES

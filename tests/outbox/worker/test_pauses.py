@@ -12,7 +12,7 @@ from aiohttp import web
 from outbox.database.transaction import Database, Tx
 from outbox.events import enqueue
 from outbox.queue.log import delivery_log
-from outbox.queue.replays import steering
+from outbox.queue.replays import delivery_steering
 from outbox.queue.state import waits
 from outbox.queue.state.waits import Waiting
 from outbox.queue.upkeep import parking
@@ -87,7 +87,7 @@ async def test_a_pause_of_the_receiver_is_told_and_passed_on_request(db: Databas
         assert all(one.until and 800 < (one.until - now) / 1e6 <= 901 for one in told.values())
         [whole] = (await db.read(waits.of_webhooks, [webhook_id])).values()
         assert whole.reason == "retry_after"
-        await db.write(steering.try_now, await id_of(db, "second"))
+        await db.write(delivery_steering.try_now, await id_of(db, "second"))
         await box.until(2)
         await db.write(test_event, webhook_id)
         got = await box.until(3)
@@ -105,7 +105,7 @@ async def test_a_rate_holds_what_passes_a_pause(db: Database, rate: int) -> None
     """At a request in 1,000 seconds nothing passes; at a thousand a second everything does."""
     async with inbox() as box, drain(db, ring()) as running:
         webhook_id = await paused_by_receiver(running, box, rate=rate)
-        await db.write(steering.try_now, await id_of(db, "second"))
+        await db.write(delivery_steering.try_now, await id_of(db, "second"))
         await db.write(test_event, webhook_id)
         limit = await db.read(waits.limit_of, webhook_id)
         if rate > 1:
@@ -136,7 +136,7 @@ async def test_a_limit_of_requests_at_once_is_told(db: Database) -> None:
         await db.write(make, "second")
         await until(lambda: held_records(db, {"second"}))
         assert await held(db) == {"second": Waiting("concurrency_limit")}
-        await db.write(steering.try_now, await id_of(db, "second"))
+        await db.write(delivery_steering.try_now, await id_of(db, "second"))
         assert await db.read(waits.limit_of, webhook_id) == Waiting("concurrency_limit")
         go.set()
         await box.until(2)

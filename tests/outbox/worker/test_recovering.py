@@ -11,7 +11,7 @@ from outbox.database.transaction import Database, Tx
 from outbox.queue.drain.fanout import fan_out
 from outbox.queue.replays import jobs, snapshot_steps
 from outbox.queue.replays.snapshot_steps import Copy
-from outbox.queue.state.deliveries import Capacity
+from outbox.queue.state.claimed_deliveries import Capacity
 from outbox.worker import recovering
 from outbox.worker.recovering import Recovering
 from tests.support.drain import OWNER, add_webhook, make, ring

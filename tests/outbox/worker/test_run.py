@@ -3,9 +3,9 @@
 import asyncio
 
 from outbox.database.transaction import Database
-from outbox.sending.guard import Guard
+from outbox.sending.egress_guard import Guard
 from outbox.worker import WorkerSettings
-from outbox.worker.run import Running
+from outbox.worker.background_worker import Running
 from tests.support.drain import RULES, ring
 
 

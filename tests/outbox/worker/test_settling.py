@@ -7,7 +7,7 @@ from typing import Any, cast
 from outbox.database.transaction import Batch, Database
 from outbox.errors import DatabaseUnavailable, OutcomeUnknown
 from outbox.queue.drain.settle import Settlement
-from outbox.queue.state.deliveries import Result
+from outbox.queue.state.claimed_deliveries import Result
 from outbox.queue.state.policy import again
 from outbox.worker.settling import DEFERRED_SECONDS, Settling
 from tests.support.clocks import Stopped

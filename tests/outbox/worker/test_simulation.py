@@ -33,7 +33,7 @@ from outbox.ids import Ids
 from outbox.queue.drain import settle
 from outbox.queue.state import circuits, head_deliveries, lanes
 from outbox.queue.upkeep.parking import CHOICES
-from outbox.worker import nodes
+from outbox.worker import live_nodes
 from outbox.worker.sends import Sends
 from outbox.worker.settling import Settling, Write
 from tests.support.databases import SOURCES
@@ -247,7 +247,7 @@ class Forgetful(Settling):
 @pytest.mark.parametrize(
     ("place", "name", "broken", "words"),
     [
-        (nodes, "rescue", _nothing, "unfinished"),
+        (live_nodes, "rescue", _nothing, "unfinished"),
         (World, "settling", Forgetful, "again without a kill|unfinished"),
         (Sends, "changed", lambda *args: None, "after it was stopped"),
     ],

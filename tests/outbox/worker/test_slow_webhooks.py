@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 
-from outbox.queue.state.deliveries import FIRST_WINDOW
+from outbox.queue.state.claimed_deliveries import FIRST_WINDOW
 from outbox.worker.send_counts import Sending
 from outbox.worker.windows import MOST_SLOW, OWNER_SHARE, Windows
 from tests.support.drain import claimed

@@ -10,7 +10,7 @@ from outbox.database.transaction import Database
 from outbox.ids import Ids
 from outbox.queue.state import policy
 from outbox.sending.request import new_secret
-from outbox.webhooks import rotation
+from outbox.webhooks import secret_rotation
 from outbox.webhooks.key_files import add_key, read_key_file, write_key_file
 from tests.support.drain import add_webhook, drain, inbox, make, rows, run
 
@@ -89,8 +89,8 @@ async def test_a_new_secret_replaces_one_whose_key_is_lost_for_ever(
         lost, _ = await add_webhook(db, files.older, box.url)
         await db.write(make, "one")
         await running.watch.until("unreadable")
-        await db.write(rotation.stage, lost, new_secret(b"s" * 32), files.node)
-        assert await db.write(rotation.activate, lost, files.node)
+        await db.write(secret_rotation.stage, lost, new_secret(b"s" * 32), files.node)
+        assert await db.write(secret_rotation.activate, lost, files.node)
         await box.until(1)
         await running.watch.until("delivery_finished")
     assert await states(db, lost) == {"delivered"}

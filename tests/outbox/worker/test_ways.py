@@ -9,7 +9,7 @@ from outbox.clock import SystemClock
 from outbox.database.transaction import Database
 from outbox.ids import Ids
 from outbox.queue.state.circuits import FAILURES
-from outbox.sending.guard import Guard
+from outbox.sending.egress_guard import Guard
 from outbox.sending.proxies import parse_proxy
 from outbox.sending.send import Sender
 from outbox.worker import Worker, WorkerSettings

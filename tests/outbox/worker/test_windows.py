@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outbox.queue.state.deliveries import FIRST_WINDOW
+from outbox.queue.state.claimed_deliveries import FIRST_WINDOW
 from outbox.queue.state.fair_shares import Rank
 from outbox.queue.state.policy import WindowStep
 from outbox.worker.send_counts import Sending

@@ -24,7 +24,7 @@ from outbox.events import enqueue
 from outbox.ids import Ids
 from outbox.queue.order import ordering, record_lines
 from outbox.queue.proof.verification import verify
-from outbox.queue.replays import jobs, replay, steering
+from outbox.queue.replays import delivery_steering, jobs, replay
 from outbox.queue.replays.jobs import Draft as JobDraft
 from outbox.queue.replays.jobs import TooMany
 from outbox.queue.state.policy import Schedule
@@ -272,11 +272,11 @@ class World:
         one, webhook_id = found[place % len(found)]
         hook = next(hook for hook in self.hooks if hook.id == webhook_id)
         if how == "try":
-            self._steered(self.store.write(steering.try_now, one))
+            self._steered(self.store.write(delivery_steering.try_now, one))
             return
         hook.may_cancel = True
         if how == "cancel":
-            self._steered(self.store.write(steering.cancel, [one]))
+            self._steered(self.store.write(delivery_steering.cancel, [one]))
         else:
             self._steered(self.store.write(record_lines.skip, one))
 

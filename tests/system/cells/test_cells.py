@@ -341,9 +341,8 @@ async def _people(
             owner = await db.write(users.add, email=email, name="Owner", password_hash=HASHED)
             key = marked(api_keys.make(db.ids), cell.name, owner)
             await db.write(
-                api_keys.add, owner_id=owner, name="k", text=key, scopes=("read", "write"),
-                expires_at=None,
-            )  # fmt: skip
+                api_keys.add, owner, api_keys.KeyDraft("k", key, ("read", "write"), None)
+            )
             webhook, _ = await add_webhook(
                 db, ring, receiver.url, *NAMES, owner=owner, ordered=True
             )

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gateway.cli.demo.breaking.moved_clock import MovedClock
+from gateway.cli.demo.demo_gateway import DemoFault, Gateway
 from gateway.cli.demo.receiver import Receiver
-from gateway.cli.demo.server import DemoFault, Gateway
 from outbox.durations import HOUR
 
 AHEAD = 2 * HOUR

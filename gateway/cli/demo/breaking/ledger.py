@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from gateway.cli.demo import table
+from gateway.cli.demo.demo_writer import Writer
 from gateway.cli.demo.receiver import Inbox
 from gateway.cli.demo.table import Missing
-from gateway.cli.demo.writer import Writer
 from outbox.clock import Clock
 
 POINTS = 120

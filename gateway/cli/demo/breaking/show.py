@@ -9,10 +9,10 @@ import aiohttp
 
 from gateway.cli.demo.breaking.acts import ACTS, Act, Scene
 from gateway.cli.demo.breaking.ledger import Entry, Ledger
+from gateway.cli.demo.demo_gateway import DemoFault
+from gateway.cli.demo.demo_writer import Feed
 from gateway.cli.demo.judgement import Judge
-from gateway.cli.demo.server import DemoFault
 from gateway.cli.demo.table import Missing
-from gateway.cli.demo.writer import Feed
 from outbox.clock import sleep_until_set
 
 PAUSE = 0.2

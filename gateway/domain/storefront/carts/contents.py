@@ -171,7 +171,15 @@ def contents(store: Record, cart: Cart, sold: Mapping[str, Product], now: int) -
         shipping_price=None if option is None else option.price,
     ).with_shown(cart.shown_total)  # fmt: skip
     charges = shipping.charges(store)
-    return Contents(settled, lines, coupon, options, option, charges, warnings)
+    return Contents(
+        cart=settled,
+        items=lines,
+        coupon=coupon,
+        options=options,
+        option=option,
+        charges=charges,
+        warnings=warnings,
+    )
 
 
 def _coupon(cart: Cart, total: int, now: int, warnings: list[Warn]) -> Discount | None:

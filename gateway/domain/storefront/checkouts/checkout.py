@@ -92,7 +92,13 @@ class Checkouts:
         try:
             with self._rates.count(address, checked.buyer["email"]) as counted:
                 done = await db.write(
-                    checkout, visitor, checked, new, self._ring, self._days, self._limits
+                    checkout,
+                    visitor,
+                    checked,
+                    new,
+                    ring=self._ring,
+                    days=self._days,
+                    limits=self._limits,
                 )
                 if isinstance(done, Refused) or done.tokens is not new:
                     counted.undo()
@@ -149,9 +155,9 @@ async def checkout(
     if refusal is not None:
         await rows.save(tx, priced.cart.with_shown(priced.total))
         return Refused(refusal, priced)
-    expires_at = tx.now + days * DAY
+    sale = _Sale(form, priced, option, expires_at=tx.now + days * DAY)
     holders = budgets.holders(visitor, form.buyer["email"], priced.total, limits, ring)
-    order = await _place(tx, visitor, form, priced, option, tokens, expires_at, holders)
+    order = await _place(tx, visitor, sale, tokens, holders)
     if form.key is not None:
         await repeats.keep(tx, visitor, form, order.id, tokens, ring)
     return Ordered(order, tokens, (*priced.warnings, *_cheaper(priced, agreed)))
@@ -166,17 +172,21 @@ async def repeated(tx: Tx, visitor: Shopper, form: CheckoutInput, ring: KeyRing)
     return Ordered(await actions.read(tx, visitor.actor, ORDERS, order_id), tokens)
 
 
+@dataclass(frozen=True, slots=True)
+class _Sale:
+    """What the buyer sent and buys, and how it is shipped."""
+
+    form: CheckoutInput
+    priced: Contents
+    option: Option | None
+    expires_at: int
+
+
 async def _place(
-    tx: Tx,
-    visitor: Shopper,
-    form: CheckoutInput,
-    priced: Contents,
-    option: Option | None,
-    tokens: Tokens,
-    expires_at: int,
-    holders: Sequence[Holder],
+    tx: Tx, visitor: Shopper, sale: _Sale, tokens: Tokens, holders: Sequence[Holder]
 ) -> Record:
-    actor, store, buyer = visitor.actor, visitor.store, form.buyer
+    actor, store, buyer = visitor.actor, visitor.store, sale.form.buyer
+    priced, option = sale.priced, sale.option
     lines = [
         Line(
             item.product.name, item.line.quantity * 1000, item.product.price,
@@ -205,7 +215,7 @@ async def _place(
         coupon=None if priced.coupon is None else _used(priced.coupon),
         shipping_option=None if option is None else _chosen(option),
         buyer=buyer,
-        expires_at=expires_at,
+        expires_at=sale.expires_at,
         with_deal=bool(store["deal_on_checkout"]),
         language=store["language"],
     )

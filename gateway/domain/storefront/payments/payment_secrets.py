@@ -15,7 +15,7 @@ from gateway.records.record import Record
 from outbox.database import times
 from outbox.database.sql import IDS, items
 from outbox.database.transaction import Tx
-from outbox.webhooks.rotation import OVERLAP
+from outbox.webhooks.secret_rotation import OVERLAP
 from outbox.webhooks.secrets import KeyRing, SealBroken
 
 AUDITED = "payment secret"

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from gateway.domain.storefront.mail import mail_tokens, mails
-from gateway.domain.storefront.sign_in import identities, sign_in
-from gateway.domain.storefront.sign_in.sign_in import PROFILE, SignedIn
+from gateway.domain.storefront.sign_in import customer_sign_in, identities
+from gateway.domain.storefront.sign_in.customer_sign_in import PROFILE, SignedIn
 from gateway.domain.storefront.visitors import customer_sessions, customers
 from gateway.domain.storefront.visitors.customers import CUSTOMERS
 from gateway.domain.storefront.visitors.shopper import Shopper
@@ -39,7 +39,7 @@ async def change_password(
     if await customers.password_hash(tx, customer.id) != checked:
         raise Refusal("invalid_credentials", "The password changed meanwhile; sign in again.")
     await _set(tx, visitor, customer.id, hashed)
-    return await sign_in.renew(tx, visitor, customer, cart_token)
+    return await customer_sign_in.renew(tx, visitor, customer, cart_token)
 
 
 async def request_reset(tx: Tx, store_id: str, email: str) -> None:

@@ -15,9 +15,9 @@ from typing import Any
 
 from gateway import texts
 from gateway.domain.storefront.mail import mail_tokens, mails
-from gateway.domain.storefront.sign_in import sign_in
+from gateway.domain.storefront.sign_in import customer_sign_in
+from gateway.domain.storefront.sign_in.customer_sign_in import SignedIn
 from gateway.domain.storefront.sign_in.idp_tokens import Identity
-from gateway.domain.storefront.sign_in.sign_in import SignedIn
 from gateway.domain.storefront.visitors import customer_sessions, customers
 from gateway.domain.storefront.visitors.shopper import Shopper, hold_store
 from gateway.records import actions, audit
@@ -75,7 +75,7 @@ async def enter(
         await _secure(tx, visitor, customer)
     await _link(tx, visitor, identity, customer.id)
     customer = await customers.verify_email(tx, visitor.actor, customer)
-    return await sign_in.welcome(tx, visitor, customer, cart_token)
+    return await customer_sign_in.welcome(tx, visitor, customer, cart_token)
 
 
 async def link(tx: Tx, visitor: Shopper, identity: Identity, *, mail: bool) -> SignedIn:
@@ -94,7 +94,7 @@ async def link(tx: Tx, visitor: Shopper, identity: Identity, *, mail: bool) -> S
     known = await _complete(tx, visitor, identity, customer)
     if known["email"] != customer["email"]:
         await _welcome_email(tx, visitor, identity, known, mail=mail)
-    return await sign_in.renew(tx, visitor, known, visitor.cart_token)
+    return await customer_sign_in.renew(tx, visitor, known, visitor.cart_token)
 
 
 async def _known(tx: Tx, visitor: Shopper, identity: Identity) -> Record | None:
@@ -109,7 +109,7 @@ async def _return(
 ) -> SignedIn:
     """Sign in a customer who has the identity."""
     known = await _complete(tx, visitor, identity, customer)
-    welcomed = await sign_in.welcome(tx, visitor, known, cart_token)
+    welcomed = await customer_sign_in.welcome(tx, visitor, known, cart_token)
     if known["email"] != customer["email"]:
         # Lock the contact after the cart, as all units do.
         await _welcome_email(tx, visitor, identity, known, mail=mail)
@@ -148,7 +148,7 @@ async def _create(
     except Refusal:
         raise Raced from None
     await _link(tx, visitor, identity, customer.id)
-    welcomed = await sign_in.welcome(tx, visitor, customer, cart_token)
+    welcomed = await customer_sign_in.welcome(tx, visitor, customer, cart_token)
     # Lock the contact after the cart, as all units do.
     await _welcome_email(tx, visitor, identity, customer, mail=mail)
     return welcomed

@@ -140,7 +140,6 @@ async def create(
     phone: str | None = None,
     accepts_marketing: bool = False,
     email_verified: bool = False,
-    hashed: str | None = None,
 ) -> Record:
     """Create an account; values are checked already. Raises email_already_exists."""
     values: dict[str, Any] = {
@@ -154,8 +153,6 @@ async def create(
     customer = await actions.insert(tx, visitor.actor, CUSTOMERS, values)
     if email is not None and not await claim_email(tx, visitor.store.id, email, customer.id):
         raise taken()
-    if hashed is not None:
-        await set_password(tx, customer.id, hashed)
     return customer
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import asyncpg
 import pytest
 
-from gateway.cli.data.filling import departing, fill, must_be_known, own_tables
-from gateway.cli.data.progress import Progress
+from gateway.cli.data.progress_bar import Progress
+from gateway.cli.data.target_filling import departing, fill, must_be_known, own_tables
 from outbox import database
 from outbox.clock import SystemClock
 from outbox.database import transfer_ends
@@ -18,14 +18,14 @@ from outbox.database.transaction import Database, Tx
 from outbox.database.transfer import Place
 from outbox.ids import Ids
 from outbox.queue.drain.fanout import fan_out
-from outbox.queue.state import notices, snapshots
-from outbox.queue.state.deliveries import Capacity
-from outbox.queue.state.snapshots import forget_since
+from outbox.queue.state import creation_snapshots, notices
+from outbox.queue.state.claimed_deliveries import Capacity
+from outbox.queue.state.creation_snapshots import forget_since
 from outbox.queue.upkeep import erasure_requests, parking
 from outbox.queue.upkeep.erasure import Erasure
 from outbox.queue.upkeep.queue_transfer import pause_all
 from outbox.queue.upkeep.retention import purge_deliveries
-from outbox.worker import nodes
+from outbox.worker import live_nodes
 from tests.support.chains import delivered, walked
 from tests.support.databases import SOURCES, PostgresServer, SqliteFiles
 from tests.support.drain import OWNER, rows
@@ -135,7 +135,7 @@ async def _wanted(tx: Tx) -> set[tuple[str, str]]:
     hooks = await tx.all("select id, owner_id, since_pos, since_snapshot from webhooks")
     pairs = set()
     for hook in hooks:
-        since = snapshots.parse(hook["since_snapshot"])
+        since = creation_snapshots.parse(hook["since_snapshot"])
         for event in found:
             older = event["pos"] <= hook["since_pos"] if tx.engine == "sqlite" else False
             if since is not None:
@@ -193,7 +193,7 @@ async def test_claims_end_lanes_wake_and_places_go_on_after_purged_events(
     db = await opened(db_url)
     await db.write(add_webhooks, 1, 3)
     await db.write(add_waiting, 1, 5, 0)
-    await db.write(nodes.join, "node-of-before")
+    await db.write(live_nodes.join, "node-of-before")
     await db.write(
         _run,
         "update deliveries set state = 'in_flight', claim = 'c', node_id = 'node-of-before',"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.cli.data.progress import LINE_SECONDS, WIDTH, Progress
+from gateway.cli.data.progress_bar import LINE_SECONDS, WIDTH, Progress
 from tests.support.clocks import Stopped
 from tests.support.process import command, environment
 

@@ -13,21 +13,21 @@ import pytest
 from gateway.cli.demo import table
 from gateway.cli.demo.breaking import acts
 from gateway.cli.demo.breaking.acts import Scene
+from gateway.cli.demo.breaking.break_page import BreakPage
+from gateway.cli.demo.breaking.breaking_tour import broken
 from gateway.cli.demo.breaking.moved_clock import MovedClock
-from gateway.cli.demo.breaking.server import BreakPage
-from gateway.cli.demo.breaking.tour import broken
+from gateway.cli.demo.demo_gateway import Account, Gateway
 from gateway.cli.demo.demo_goods import Owner
+from gateway.cli.demo.demo_writer import Feed, Writer
 from gateway.cli.demo.judgement import Judge
 from gateway.cli.demo.receiver import Inbox, Receiver
-from gateway.cli.demo.server import Account, Gateway
-from gateway.cli.demo.writer import Feed, Writer
 from gateway.domain.webhooks import webhooks
 from gateway.records.access import Actor
 from outbox.database.transaction import Tx
 from outbox.durations import HOUR, SECOND
 from outbox.ids import Ids
 from outbox.queue.drain.fanout import fan_out
-from outbox.queue.state.deliveries import Capacity
+from outbox.queue.state.claimed_deliveries import Capacity
 from tests.support.drain import add_webhook, ring
 from tests.support.rest import Person, RestApi
 from tests.support.waiting import until

@@ -11,8 +11,8 @@ import msgspec
 import pytest
 
 from gateway.cli.demo import table
+from gateway.cli.demo.demo_gateway import Page
 from gateway.cli.demo.receiver import Inbox, Receiver
-from gateway.cli.demo.server import Page
 from outbox.clock import SystemClock
 from outbox.sending.request import sign_body, sign_standard
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from gateway.cli.demo.server import DemoFault, Gateway
+from gateway.cli.demo.demo_gateway import DemoFault, Gateway
 
 # The test starts a process.
 pytestmark = pytest.mark.slow

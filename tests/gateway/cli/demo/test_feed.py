@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 
 from gateway.cli.demo.demo_goods import Owner
-from gateway.cli.demo.writer import Feed, Writer
+from gateway.cli.demo.demo_writer import Feed, Writer
 from outbox.ids import Ids
 from outbox.queue.drain.fanout import fan_out
-from outbox.queue.state.deliveries import Capacity
+from outbox.queue.state.claimed_deliveries import Capacity
 from tests.support.rest import Person, RestApi
 from tests.support.waiting import HANG_SECONDS
 

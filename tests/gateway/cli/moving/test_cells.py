@@ -12,7 +12,7 @@ import pytest
 
 from gateway.domain.cells.directory import CellDirectory, Kind, Name
 from gateway.records.values.emails import fold_email
-from gateway.server.cells import directory_of
+from gateway.server.cell_parts import directory_of
 from gateway.server.config import Cell, Config
 from outbox.clock import SystemClock
 from outbox.ids import Ids

@@ -20,9 +20,9 @@ from typing import Any
 import asyncpg
 import pytest
 
-from gateway.cli.moving import owner_rows
+from gateway.cli.moving import owner_removal
 from gateway.cli.moving.moved_rows import TABLES
-from gateway.domain.ownership import OWNERSHIP, UNOWNED
+from gateway.domain.product_ownership import OWNERSHIP, UNOWNED
 from outbox.database.ownership import Common, of_owner
 from outbox.database.transaction import Tx
 from outbox.events import event_index
@@ -178,6 +178,6 @@ def test_nothing_is_left(request: pytest.FixtureRequest, ends: str) -> None:
 
 def test_the_search_finds_what_is_left(offline: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
     left = ("attempts", "audit")
-    monkeypatch.setattr(owner_rows, "TABLES", tuple(one for one in TABLES if one not in left))
+    monkeypatch.setattr(owner_removal, "TABLES", tuple(one for one in TABLES if one not in left))
     found = traces_after_the_move(offline)
     assert {one.partition(".")[0] for one in found} >= set(left)

@@ -14,7 +14,7 @@ from outbox.clock import SystemClock
 from outbox.database.transaction import Database, Tx
 from outbox.ids import Ids
 from outbox.queue.drain.fanout import fan_out
-from outbox.queue.state.deliveries import Capacity
+from outbox.queue.state.claimed_deliveries import Capacity
 from tests.conformance.test_statements import fresh, noted
 from tests.support.console import CONFIG, Guest, Seen, guest
 from tests.support.drain import rows

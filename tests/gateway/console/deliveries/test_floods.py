@@ -10,8 +10,8 @@ from contextlib import suppress
 import pytest
 
 from outbox.database.fair_limit import Crowded
-from outbox.database.places import SCANS_EACH, SCANS_WAITING
 from outbox.database.transaction import Database, Tx
+from outbox.database.unit_limits import SCANS_EACH, SCANS_WAITING
 from tests.gateway.console.deliveries.test_deliveries import ended
 from tests.support.console import CONFIG, Guest
 from tests.support.drain import Inbox

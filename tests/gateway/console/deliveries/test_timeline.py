@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import shlex
+from types import SimpleNamespace
 from typing import Any
 
 from gateway import texts
 from gateway.console.deliveries.deliveries import LONGEST, curl
 from gateway.console.deliveries.delivery_timeline import course
+from gateway.domain.webhooks.deliveries import DeliveryPage
 from outbox.durations import SECOND
 from outbox.queue.log.delivery_types import Attempt, Delivery
 from outbox.queue.state.policy import Schedule
@@ -30,10 +32,13 @@ ATTEMPT = Attempt(
 def made(delivery: Delivery = DELIVERY, schedule: Schedule | None = None, **options: Any) -> Any:
     defaults: dict[str, Any] = {"parked": False, "zone": "UTC", "attempts": [ATTEMPT], "older": 0}
     options = defaults | options
-    return course(
-        delivery, options["attempts"], schedule or Schedule(), SUNDAY, options["zone"],
-        parked=options["parked"], attempted=len(options["attempts"]) + options["older"],
+    webhook: Any = SimpleNamespace(state="disabled" if options["parked"] else "active")
+    page = DeliveryPage(
+        delivery=delivery, webhook=webhook, event=None, attempts=options["attempts"],
+        attempted=len(options["attempts"]) + options["older"], siblings=[], replayed_by=None,
+        schedule=schedule or Schedule(), place=None,
     )  # fmt: skip
+    return course(page, SUNDAY, options["zone"])
 
 
 def test_the_next_attempt_and_the_last_one_are_told() -> None:

@@ -6,8 +6,7 @@ import re
 import pytest
 
 from gateway import texts
-from gateway.console.layout import display, reader
-from gateway.console.layout import turns as page_turns
+from gateway.console.layout import display, page_turns, reader
 from gateway.server.config import Config, Limits
 from outbox.database.transaction import Database
 from tests.support.console import CONFIG, Guest, guest

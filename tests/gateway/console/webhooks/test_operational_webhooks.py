@@ -6,7 +6,7 @@ from typing import Any
 
 from gateway.domain.webhooks.samples import sample
 from outbox.events import message
-from outbox.queue.state import operational
+from outbox.queue.state import owner_reports
 from outbox.webhooks.operational import MOST, NAMES
 from tests.architecture.tree import ROOT
 from tests.gateway.cli.test_replay import run
@@ -37,7 +37,7 @@ def test_samples_have_the_fields_of_real_events_and_stand_on_the_page_for_receiv
         "failing_since": 1, "last_success_at": 1, "last_outcome": None, "last_status": None,
     }  # fmt: skip
     for name in NAMES[:3]:
-        real = operational.endpoint(webhook, "timeout")
+        real = owner_reports.endpoint(webhook, "timeout")
         assert list(sample(name, "w", 10**15)) == list(real)
     page = (ROOT / "docs/reference/bodies.md").read_text()
     for shown in ("endpoint.disabled", "delivery.exhausted"):

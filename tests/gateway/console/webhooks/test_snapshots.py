@@ -18,7 +18,7 @@ from outbox.database.transaction import Database, Tx
 from outbox.queue.drain.fanout import fan_out
 from outbox.queue.replays import jobs, snapshot_steps
 from outbox.queue.replays.jobs import Job
-from outbox.queue.state.deliveries import Capacity
+from outbox.queue.state.claimed_deliveries import Capacity
 from outbox.worker.recovering import Recovering
 from outbox.worker.windows import MOST_BYTES
 from tests.support.console import Guest

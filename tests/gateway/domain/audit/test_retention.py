@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 import pytest
 
 from gateway.domain.accounts import users
-from gateway.domain.audit import retention
-from gateway.domain.audit.retention import AuditRetention
+from gateway.domain.audit import audit_retention
+from gateway.domain.audit.audit_retention import AuditRetention
 from gateway.records import audit
 from gateway.records.access import Actor
 from outbox import database
@@ -45,8 +45,8 @@ async def counts(db: Database) -> dict[str, int]:
 
 
 async def test_entries_go_after_their_days(db_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(retention, "PIECE", 3)
-    monkeypatch.setattr(retention, "OWNERS", 2)
+    monkeypatch.setattr(audit_retention, "PIECE", 3)
+    monkeypatch.setattr(audit_retention, "OWNERS", 2)
     clock = Wall()
     db = await database.open(db_url, clock=clock, ids=Ids(), serving=True)
     try:

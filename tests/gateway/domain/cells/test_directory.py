@@ -8,7 +8,7 @@ import pytest
 
 from gateway.domain.cells.directory import CellDirectory
 from gateway.records.errors import Refusal
-from gateway.server.cells import directory_of
+from gateway.server.cell_parts import directory_of
 from outbox.clock import SystemClock
 from outbox.database.claims import Claim
 from outbox.errors import DatabaseUnavailable

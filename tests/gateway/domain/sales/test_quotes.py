@@ -10,7 +10,7 @@ from gateway.domain.sales.quotes import EARLIEST, TRANSITIONS, expire_quotes
 from gateway.server.app_keys import CREDENTIALS
 from gateway.server.config import Retention
 from gateway.server.telemetry.metrics import METRICS
-from gateway.server.upkeep.duties import BATCHES, Upkeep
+from gateway.server.upkeep.web_duties import BATCHES, Upkeep
 from tests.support.rest import Person, RestApi
 
 DAY = 86_400_000_000

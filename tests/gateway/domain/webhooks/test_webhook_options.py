@@ -3,7 +3,7 @@
 import pytest
 
 from gateway.domain.catalogue import EVENT_NAMES
-from gateway.domain.webhooks import conditions, schedules
+from gateway.domain.webhooks import schedules, typed_conditions
 from gateway.domain.webhooks.samples import sample
 from outbox.queue.state.policy import DEFAULT_WAITS
 from outbox.webhooks.conditions import MOST
@@ -32,11 +32,11 @@ def test_the_sample_of_each_event_fulfils_its_own_fields() -> None:
             f"{name} is present" if isinstance(value, list | dict) else f"{name} = {value}"
             for name, value in data.items() if value is not None
         ]  # fmt: skip
-        asked = conditions.read("\n".join(lines[-MOST:]), [event])
+        asked = typed_conditions.read("\n".join(lines[-MOST:]), [event])
         assert len(asked) == min(len(lines), MOST)
-        [trial] = conditions.tried(asked, [event], NOW)
+        [trial] = typed_conditions.tried(asked, [event], NOW)
         assert not trial.failing
-        assert conditions.read(conditions.written(asked), [event]) == asked
+        assert typed_conditions.read(typed_conditions.written(asked), [event]) == asked
 
 
 @pytest.mark.parametrize(
@@ -55,10 +55,10 @@ def test_the_sample_of_each_event_fulfils_its_own_fields() -> None:
 def test_the_fields_of_the_record_can_match_these_events_alone(
     text: str, can: list[str], never: list[str]
 ) -> None:
-    asked = conditions.read(text, [*can, *never])
-    assert conditions.read(conditions.written(asked), can) == asked
+    asked = typed_conditions.read(text, [*can, *never])
+    assert typed_conditions.read(typed_conditions.written(asked), can) == asked
     impossible = [
-        one.event for one in conditions.tried(asked, [*can, *never], NOW) if one.impossible
+        one.event for one in typed_conditions.tried(asked, [*can, *never], NOW) if one.impossible
     ]
     assert impossible == never
 
@@ -78,14 +78,14 @@ def test_the_fields_of_the_record_can_match_these_events_alone(
 )
 def test_a_condition_on_no_field_of_the_record_is_refused(text: str, event: str, says: str) -> None:
     with pytest.raises(ValueError, match=says):
-        conditions.read(text, [event])
+        typed_conditions.read(text, [event])
 
 
 def test_values_are_read_as_events_write_them() -> None:
     events = ["deal.created", "task.created", "company.created"]
 
     def value(line: str) -> str | None:
-        [one] = conditions.read(line, events)
+        [one] = typed_conditions.read(line, events)
         return one.value
 
     assert value("value=007.50") == "7.5"
@@ -97,8 +97,8 @@ def test_values_are_read_as_events_write_them() -> None:
 
 
 def test_a_webhook_has_a_limited_number_of_conditions() -> None:
-    names = conditions.fields_of(EVENT_NAMES)[: MOST + 1]
+    names = typed_conditions.fields_of(EVENT_NAMES)[: MOST + 1]
     text = "\n".join(f"{name} is present" for name in names)
     with pytest.raises(ValueError, match=f"at most {MOST} conditions"):
-        conditions.read(text, EVENT_NAMES)
-    assert len(conditions.read(text.rpartition("\n")[0], EVENT_NAMES)) == MOST
+        typed_conditions.read(text, EVENT_NAMES)
+    assert len(typed_conditions.read(text.rpartition("\n")[0], EVENT_NAMES)) == MOST

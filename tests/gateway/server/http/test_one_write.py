@@ -11,7 +11,7 @@ from aiohttp import web
 
 from gateway.server.config import Limits
 from gateway.server.http.answers import ANSWERS, Budget
-from gateway.server.http.connections import FRAME, Runner
+from gateway.server.http.client_connections import FRAME, Runner
 
 OURS = {"Server": "s"}
 

@@ -7,7 +7,7 @@ import structlog
 from multidict import CIMultiDict
 
 from gateway.domain.accounts.networks import parse, share_of
-from gateway.server.http.proxies import Client, Proxies
+from gateway.server.http.client_address import Client, Proxies
 
 TRUSTED = ("127.0.0.0/8", "::1/128", "10.0.0.0/8")
 

@@ -3,7 +3,7 @@
 import pytest
 
 from gateway.server.config import Limits
-from gateway.server.http.transfer import BRISK_RATE, Transfer
+from gateway.server.http.transfer_pace import BRISK_RATE, Transfer
 
 LIMITS = Limits()
 SLOWEST = LIMITS.least_bytes_per_second

@@ -6,21 +6,21 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import make_mocked_request
 
-from gateway.console.layout import turns as page_turns
-from gateway.server.http import turns
-from gateway.server.http.proxies import CLIENT, Client
-from gateway.server.http.turns import BUILDING, PARSING, WRITING, Turns
+from gateway.console.layout import page_turns
+from gateway.server.http import account_turns
+from gateway.server.http.account_turns import BUILDING, PARSING, WRITING, Turns
+from gateway.server.http.client_address import CLIENT, Client
 from outbox.database.transaction import RequestBudget, patience
 
 
 @pytest.mark.parametrize(("of", "each"), [(BUILDING, 3), (PARSING, 1), (WRITING, 1)])
 async def test_whoever_asks_for_much_waits_behind_itself_alone(of: Turns, each: int) -> None:
     app, order, ends = web.Application(), list[str](), asyncio.Event()
-    turns.set_up(app)
+    account_turns.set_up(app)
 
     async def work(owner: str) -> None:
         patience.set(RequestBudget(owner=owner))
-        async with turns.turn(make_mocked_request("GET", "/", app=app), of):
+        async with account_turns.turn(make_mocked_request("GET", "/", app=app), of):
             order.append(owner)
             await ends.wait()
 

@@ -19,7 +19,7 @@ from outbox.observer import Observer
 from outbox.queue.log.backlogs import Backlog, Backlogs
 from outbox.queue.log.gauges import Ending, Gauges, WebhookHealth
 from outbox.queue.log.waiting_counts import Waiting
-from outbox.queue.state.deliveries import FAILING_WINDOW, FIRST_WINDOW
+from outbox.queue.state.claimed_deliveries import FAILING_WINDOW, FIRST_WINDOW
 from outbox.states import OutcomeName
 from tests.architecture.tree import ROOT
 from tests.support.requirements import need

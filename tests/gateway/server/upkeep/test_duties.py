@@ -24,7 +24,7 @@ from gateway.records.draft import check
 from gateway.server.config import Retention
 from gateway.server.startup import SOURCES
 from gateway.server.telemetry.metrics import Metrics
-from gateway.server.upkeep.duties import BATCHES, Batches, Upkeep
+from gateway.server.upkeep.web_duties import BATCHES, Batches, Further, Upkeep
 from outbox import database
 from outbox.database import times
 from outbox.database.index_plans import by_index
@@ -163,9 +163,7 @@ async def _key(tx: Tx, email: str, *ends: int | None) -> str:
     user_id = await users.add(tx, email=email, name="Ana", password_hash="-")
     for end in ends:
         text = api_keys.make(Ids())
-        await api_keys.add(
-            tx, owner_id=user_id, name="k", text=text, scopes=["read"], expires_at=end
-        )
+        await api_keys.add(tx, user_id, api_keys.KeyDraft("k", text, ["read"], end))
     return user_id
 
 
@@ -287,7 +285,8 @@ async def _run_all(db: Database) -> tuple[Upkeep, Metrics, set[Unit]]:
     """Look once, as the scheduler does, and wait for all that began."""
     recording: Any = Recording(db)
     db.observer = metrics = Metrics(clock=db.clock, webhook_series=5, build={"version": "1"})
-    upkeep = Upkeep(recording, metrics, Credentials(db, metrics), None, Retention(), ring=ring())
+    further = Further(ring=ring())
+    upkeep = Upkeep(recording, metrics, Credentials(db, metrics), None, Retention(), further)
     leadership = upkeep.duties.leadership
     leadership.start()
     await until(lambda: leadership.leads)

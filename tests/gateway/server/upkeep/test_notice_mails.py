@@ -14,7 +14,7 @@ from gateway.server.upkeep.mailer import Mailer, Result
 from outbox import webhooks
 from outbox.database.transaction import Database, Tx
 from outbox.durations import DAY
-from outbox.queue.state import notices, operational
+from outbox.queue.state import notices, owner_reports
 from outbox.queue.state.circuits import Transition
 from outbox.queue.state.notices import KINDS, MOST_OF_OWNER, MOST_OF_WEBHOOK, Kind
 from outbox.webhooks.operational import NAMES
@@ -48,9 +48,9 @@ class Post:
     counted: list[tuple[str, str]]
 
     async def tell(self, kind: Kind, webhook_id: str = "") -> None:
-        [to] = [to for to, told in operational.KINDS.items() if told == kind]
+        [to] = [to for to, told in owner_reports.KINDS.items() if told == kind]
         change = Transition(webhook_id or self.webhook_id, self.owner_id, to, "http_5xx", None)
-        await self.db.write(operational.tell, [change])
+        await self.db.write(owner_reports.tell, [change])
 
 
 async def owner(tx: Tx, email: str) -> str:
@@ -166,7 +166,9 @@ async def test_the_duty_of_a_gateway_sends_them(db: Database, box: Mailbox) -> N
     async with serving(db, Config(mail=settings(box))) as site:
         owner_id = await site.user()
         webhook_id, _ = await add_webhook(db, ring(), "https://example.com/crm", owner=owner_id)
-        await db.write(operational.tell, [Transition(webhook_id, owner_id, "disabled", "gone", 1)])
+        await db.write(
+            owner_reports.tell, [Transition(webhook_id, owner_id, "disabled", "gone", 1)]
+        )
         mail = await box.next()
         assert mail["Subject"].endswith("Webhook disabled - Carteiro")
         # Without [server] public_url the server does not know the address of its console.

@@ -17,7 +17,7 @@ from outbox.queue.drain import at_once, cycle
 from outbox.queue.drain.at_once import Turn
 from outbox.queue.drain.fanout import fan_out
 from outbox.queue.state import lanes
-from outbox.queue.state.deliveries import Capacity, Claimed, Result
+from outbox.queue.state.claimed_deliveries import Capacity, Claimed, Result
 from outbox.queue.state.policy import DELIVERED
 from outbox.sending.outcome import Outcome
 from tests.support.chains import walked

@@ -10,7 +10,7 @@ import pytest
 from outbox.database.transaction import Database, Tx
 from outbox.queue.drain.claim import RETRY_SHARE, Taken, claim
 from outbox.queue.drain.loading import SMALL_BODY
-from outbox.queue.state.deliveries import Capacity, Claimed
+from outbox.queue.state.claimed_deliveries import Capacity, Claimed
 from outbox.worker.windows import MOST_BYTES
 from tests.support.drain import add_webhook, make_many, ring, rows
 from tests.support.lines import fanned

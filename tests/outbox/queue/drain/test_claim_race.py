@@ -15,7 +15,7 @@ from outbox.database.transaction import Database
 from outbox.ids import Ids
 from outbox.queue.drain.claim import claim
 from outbox.queue.drain.fanout import fan_out
-from outbox.queue.state.deliveries import Capacity
+from outbox.queue.state.claimed_deliveries import Capacity
 from outbox.worker.windows import MOST_BYTES
 from tests.support.drain import add_webhook, make_many, ring
 

@@ -12,8 +12,8 @@ from outbox import webhooks
 from outbox.database.transaction import Database, Tx
 from outbox.queue.drain.fanout import FannedOut, fan_out
 from outbox.queue.state import lanes
-from outbox.queue.state.deliveries import Capacity
-from outbox.queue.state.snapshots import forget_since
+from outbox.queue.state.claimed_deliveries import Capacity
+from outbox.queue.state.creation_snapshots import forget_since
 from outbox.sending.request import new_secret
 from outbox.webhooks import Draft
 from tests.support.drain import (

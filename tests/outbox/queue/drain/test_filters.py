@@ -11,7 +11,7 @@ from outbox.queue.drain import budget
 from outbox.queue.drain.creations import UNJUDGED
 from outbox.queue.drain.fanout import fan_out
 from outbox.queue.log import series
-from outbox.queue.state.deliveries import Capacity
+from outbox.queue.state.claimed_deliveries import Capacity
 from outbox.webhooks.conditions import Condition
 from tests.support.drain import OWNER, add_webhook, drain, inbox, ring, rows, run
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from outbox.database.transaction import Database, Tx
 from outbox.queue.drain.claim import claim
 from outbox.queue.drain.owners import OWNERS_AT_ONCE
-from outbox.queue.state.deliveries import Capacity
+from outbox.queue.state.claimed_deliveries import Capacity
 from outbox.queue.state.fair_shares import Rank, Shares
 from outbox.worker.send_counts import Owners
 from outbox.worker.windows import MOST_BYTES

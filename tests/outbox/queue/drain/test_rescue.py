@@ -12,9 +12,9 @@ import pytest
 from outbox.database.transaction import Database, Row
 from outbox.queue.drain.rescue import Waits, rescue
 from outbox.queue.drain.settle import settle
-from outbox.queue.state.deliveries import Claimed, Result
+from outbox.queue.state.claimed_deliveries import Claimed, Result
 from outbox.queue.state.policy import DEFAULT_WAITS, MOST_RESCUES, RESCUES_AT_ONCE, again
-from outbox.worker import nodes
+from outbox.worker import live_nodes
 from tests.outbox.queue.state.test_circuits import SECOND, Node, waiting
 from tests.support.drain import add_webhook, make, ring, rows, run
 from tests.support.lines import URL, WAITS, fanned
@@ -36,7 +36,7 @@ async def stands(db: Database) -> Row:
 
 async def die(node: Node, waits: Waits = WAITS) -> list[str]:
     """End the node's process with all that it has claimed; return the states of what it held."""
-    return [one.state for one in await node.db.write(nodes.take_over, node.name, waits)]
+    return [one.state for one in await node.db.write(live_nodes.take_over, node.name, waits)]
 
 
 def unsent(delivery: Claimed) -> Result:
@@ -140,10 +140,10 @@ async def test_a_result_that_cannot_be_stored_counts(db: Database) -> None:
 async def test_a_node_whose_lease_has_ended_counts_until_it_reports(db: Database) -> None:
     await waiting(db, 1)
     node = Node(db)
-    await db.write(nodes.join, node.name)
+    await db.write(live_nodes.join, node.name)
     [frozen] = await node.claim()
     await db.write(run, "update nodes set alive_until = due_now() - 1")
-    assert len(await db.write(nodes.rescue_lost, WAITS)) == 1
+    assert len(await db.write(live_nodes.rescue_lost, WAITS)) == 1
     assert (await stands(db))["rescues"] == 1
     await node.settle([frozen], "success")
     assert (await stands(db))["rescues"] == 0

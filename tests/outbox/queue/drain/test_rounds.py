@@ -12,8 +12,8 @@ from outbox.database.transaction import Database, Tx
 from outbox.queue.drain import budget
 from outbox.queue.drain.fanout import FannedOut, fan_out
 from outbox.queue.replays.job_selection import Selection, look
-from outbox.queue.state import snapshots
-from outbox.queue.state.deliveries import Capacity
+from outbox.queue.state import creation_snapshots
+from outbox.queue.state.claimed_deliveries import Capacity
 from outbox.queue.upkeep import erasure_requests
 from outbox.queue.upkeep.erasure import Erasure
 from outbox.sending.request import new_secret
@@ -90,7 +90,7 @@ async def test_changes_between_rounds_neither_leave_out_nor_double(db: Database)
     await db.write(run, "delete from lanes where webhook_id = $1", removed)
     await db.write(run, "delete from webhooks where id = $1", removed)
     [late] = await db.write(add_many, 1)
-    await db.write(snapshots.forget_since)
+    await db.write(creation_snapshots.forget_since)
     await db.write(make, "second")
     await to_the_end(db)
     old = {one for one in ids if one not in (changed, removed)}
@@ -134,7 +134,7 @@ async def test_the_creation_snapshot_stays_while_older_events_are_left(db: Datab
     await db.write(make, "before")
     await a_round(db)
     late, _ = await add_webhook(db, KEY, URL)
-    await db.write(snapshots.forget_since)
+    await db.write(creation_snapshots.forget_since)
     await to_the_end(db)
     assert not [one for one, _ in await made_of(db) if one == late]
     await until(lambda: all_forgotten(db))

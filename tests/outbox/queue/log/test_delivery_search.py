@@ -9,7 +9,7 @@ import pytest
 
 from outbox import webhooks
 from outbox.database.transaction import Database, Tx
-from outbox.queue.log import delivery_log, delivery_search
+from outbox.queue.log import delivery_log, delivery_pages
 from outbox.queue.log.delivery_types import FILTERS, WAITING, Delivery, DeliveryQuery, StateFilter
 from outbox.queue.state.lanes import due_now
 from outbox.webhooks import Draft, Webhook
@@ -78,7 +78,7 @@ async def walk(
     ids: list[str] = []
     after: str | None = ""
     while after is not None:
-        page = await db.read(delivery_search.page, listed, query, after, size, scanned)
+        page = await db.read(delivery_pages.page, listed, query, after, size, scanned)
         assert len(page.deliveries) <= size
         ids += [one.id for one in page.deliveries]
         after = page.after
@@ -90,7 +90,7 @@ async def test_pages_hold_what_a_filter_in_memory_finds(
     db: Database, monkeypatch: pytest.MonkeyPatch, scanned: int
 ) -> None:
     """With few rows a round, pages are short, and nothing is left out between them."""
-    monkeypatch.setattr(delivery_search, "TERMS", 2)
+    monkeypatch.setattr(delivery_pages, "TERMS", 2)
     listed = await made(db, 40)
     everything = await db.read(every, listed)
     [first, second, third] = ([one] for one in listed)

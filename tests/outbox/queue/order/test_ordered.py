@@ -9,8 +9,8 @@ import pytest
 
 from outbox.database import sql
 from outbox.database.fair_limit import Crowded
-from outbox.database.places import SCANS_EACH, SCANS_WAITING
 from outbox.database.transaction import DUTIES, Database, Tx
+from outbox.database.unit_limits import SCANS_EACH, SCANS_WAITING
 from outbox.queue.drain.fanout import fan_out
 from outbox.queue.drain.settle import settle
 from outbox.queue.order import ordering

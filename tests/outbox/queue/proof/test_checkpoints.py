@@ -22,8 +22,8 @@ from outbox.database.transaction import Database, Row, Tx
 from outbox.database.transfer import Place
 from outbox.durations import DAY
 from outbox.ids import Ids
-from outbox.queue.proof import checkpoints, witness
-from outbox.queue.proof.checkpoints import Checkpoint
+from outbox.queue.proof import chain_checkpoints, witness
+from outbox.queue.proof.chain_checkpoints import Checkpoint
 from outbox.queue.proof.verification import Verdict, verify
 from outbox.queue.proof.witness import NotWitnessed
 from outbox.queue.replays import replay
@@ -58,7 +58,7 @@ async def without(url: str, past: int) -> Verdict:
 
 
 async def taken(db: Database, keys: KeyRing, owner: str = OWNER) -> list[Checkpoint]:
-    made = await db.write(checkpoints.make, owner, "", keys, Ids().token(ed25519.SEED_BYTES))
+    made = await db.write(chain_checkpoints.make, owner, "", keys, Ids().token(ed25519.SEED_BYTES))
     return [] if made is None else [made]
 
 
@@ -276,19 +276,19 @@ async def test_only_what_has_grown_gets_one_and_each_continues_the_one_before(db
     duty = Checkpointing(db, keys, days=30)
     for _ in range(3):
         await duty.run_once()
-    [first] = await db.read(checkpoints.page, OWNER, checkpoints.NEWEST, 10)
+    [first] = await db.read(chain_checkpoints.page, OWNER, chain_checkpoints.NEWEST, 10)
     async with inbox() as box, drain(db, keys) as running:
         await running.webhook(box.url, owner=OTHER)
         await db.write(make, "another", owner=OTHER)
         await running.watch.until("delivery_finished")
     await duty.run_once()
-    assert len(await db.read(checkpoints.page, OWNER, checkpoints.NEWEST, 10)) == 1
-    assert len(await db.read(checkpoints.page, OTHER, checkpoints.NEWEST, 10)) == 1
+    assert len(await db.read(chain_checkpoints.page, OWNER, chain_checkpoints.NEWEST, 10)) == 1
+    assert len(await db.read(chain_checkpoints.page, OTHER, chain_checkpoints.NEWEST, 10)) == 1
     await db.write(grow)
     made = await asyncio.gather(*(taken(db, keys) for _ in range(8)))
     [second] = [one for each in made for one in each]
     claims = jwt.decode(second.body, options={"verify_signature": False})
-    assert (claims["number"], claims["previous"]) == (2, checkpoints.digest_of(first.body))
+    assert (claims["number"], claims["previous"]) == (2, chain_checkpoints.digest_of(first.body))
 
 
 async def grow(tx: Tx) -> None:
@@ -301,12 +301,12 @@ async def grow(tx: Tx) -> None:
 async def test_an_owner_with_many_webhooks_gets_several_of_bounded_size(
     db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(checkpoints, "PART", 2)
+    monkeypatch.setattr(chain_checkpoints, "PART", 2)
     keys, webhooks = await delivered(db, 1, urls=5)
     duty = Checkpointing(db, keys, days=30)
     await duty.run_once()
     await duty.run_once()
-    made = await db.read(checkpoints.page, OWNER, checkpoints.NEWEST, 10)
+    made = await db.read(chain_checkpoints.page, OWNER, chain_checkpoints.NEWEST, 10)
     assert [one.webhooks for one in made] == [1, 2, 2]
     seen = witness.read(
         "\n".join(one.body for one in made),

@@ -9,14 +9,14 @@ from typing import Any, cast
 import pytest
 
 from outbox.database.fair_limit import Crowded
-from outbox.database.places import SCANS_EACH, SCANS_WAITING
 from outbox.database.transaction import DUTIES, Database, Tx
+from outbox.database.unit_limits import SCANS_EACH, SCANS_WAITING
 from outbox.observer import Observer
 from outbox.queue.drain.fanout import fan_out
 from outbox.queue.replays import job_selection, job_steps, jobs
 from outbox.queue.replays.job_selection import EventPage
 from outbox.queue.replays.jobs import Draft, Job, TooMany
-from outbox.queue.state.deliveries import Capacity
+from outbox.queue.state.claimed_deliveries import Capacity
 from outbox.states import End, JobKind, JobState
 from outbox.webhooks.conditions import Condition
 from outbox.worker.recovering import Recovering

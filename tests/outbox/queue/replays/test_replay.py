@@ -13,7 +13,7 @@ from outbox.queue.drain.fanout import fan_out
 from outbox.queue.replays import replay
 from outbox.queue.replays.replay import NotReplayable
 from outbox.queue.state import lanes
-from outbox.queue.state.deliveries import Capacity
+from outbox.queue.state.claimed_deliveries import Capacity
 from outbox.queue.upkeep import retention
 from outbox.worker.windows import MOST_BYTES
 from tests.support.drain import add_webhook, make, ring, rows

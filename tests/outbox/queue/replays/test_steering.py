@@ -9,10 +9,10 @@ import pytest
 from outbox.database.transaction import Database, Tx
 from outbox.queue.drain.claim import claim
 from outbox.queue.drain.fanout import fan_out
-from outbox.queue.replays import steering
-from outbox.queue.replays.steering import NotWaiting
+from outbox.queue.replays import delivery_steering
+from outbox.queue.replays.delivery_steering import NotWaiting
 from outbox.queue.state import lanes
-from outbox.queue.state.deliveries import Capacity
+from outbox.queue.state.claimed_deliveries import Capacity
 from outbox.queue.upkeep import parking
 from outbox.worker.windows import MOST_BYTES
 from tests.support.drain import add_webhook, make, make_many, ring, rows, run
@@ -53,19 +53,19 @@ async def test_what_does_not_wait_is_not_tried_now(db: Database) -> None:
         ("f" * 24, "no longer in the log"),
     ):
         with pytest.raises(NotWaiting, match=why):
-            await db.write(steering.try_now, delivery_id)
+            await db.write(delivery_steering.try_now, delivery_id)
     await db.write(parking.pause, webhook_id)
     with pytest.raises(NotWaiting, match="Activate the webhook first"):
-        await db.write(steering.try_now, ids[2])
+        await db.write(delivery_steering.try_now, ids[2])
 
 
 async def test_only_waiting_deliveries_are_cancelled(db: Database) -> None:
     webhook_id, ids = await scheduled(db, 4)
     await db.write(run, "update deliveries set state = 'held' where id = $1", ids[1])
     await db.write(run, "update deliveries set state = 'delivered' where id = $1", ids[3])
-    await db.write(steering.try_now, ids[2])
+    await db.write(delivery_steering.try_now, ids[2])
     await db.write(claim, ONE, {})
-    assert await db.write(steering.cancel, [*ids, "f" * 24]) == [webhook_id] * 2
+    assert await db.write(delivery_steering.cancel, [*ids, "f" * 24]) == [webhook_id] * 2
     assert [(await state_of(db, one))["state"] for one in ids] == [
         "cancelled", "cancelled", "in_flight", "delivered",
     ]  # fmt: skip
@@ -74,7 +74,7 @@ async def test_only_waiting_deliveries_are_cancelled(db: Database) -> None:
     # Nothing is due here any more, so no claim looks.
     [lane] = await db.read(rows, "select due_at from lanes")
     assert lane["due_at"] is None
-    assert await db.write(steering.cancel, ids) == []
+    assert await db.write(delivery_steering.cancel, ids) == []
 
 
 async def test_a_cancelled_head_lets_the_next_of_its_record_go_at_once(db: Database) -> None:
@@ -88,7 +88,7 @@ async def test_a_cancelled_head_lets_the_next_of_its_record_go_at_once(db: Datab
     assert (await state_of(db, follower))["state"] == "held"
 
     async def cancelled(tx: Tx) -> bool:
-        await steering.cancel(tx, [head])
+        await delivery_steering.cancel(tx, [head])
         return tx.wake
 
     assert await db.write(cancelled)

@@ -15,7 +15,7 @@ from outbox.queue.state.chain import COVERED, LINK
 from outbox.queue.upkeep import owner_moves
 from outbox.queue.upkeep.owner_moves import MoveState
 from outbox.sending.request import new_secret
-from outbox.webhooks import rotation
+from outbox.webhooks import secret_rotation
 from outbox.webhooks.secrets import KeyRing
 from tests.support.chains import delivered, walked
 from tests.support.clocks import Wall
@@ -212,8 +212,10 @@ async def test_a_rotation_after_the_clock_was_ahead_leaves_the_chain_whole(db_ur
             await running.watch.until("delivery_finished", number)
             clock.offset = 0
             if rotate:
-                assert await db.write(rotation.stage, webhook_id, new_secret(Ids().token(32)), keys)
-                assert await db.write(rotation.activate, webhook_id)
+                assert await db.write(
+                    secret_rotation.stage, webhook_id, new_secret(Ids().token(32)), keys
+                )
+                assert await db.write(secret_rotation.activate, webhook_id)
             verdict = await walked(db_url, keys)
             assert verdict.faults == []
         # The first secret is gone by now, and so is the second one a day later.

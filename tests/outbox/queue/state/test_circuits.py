@@ -17,7 +17,7 @@ from outbox.events import enqueue
 from outbox.queue.drain import probes
 from outbox.queue.drain.claim import claim
 from outbox.queue.drain.settle import Settlement, settle
-from outbox.queue.replays import replay, steering
+from outbox.queue.replays import delivery_steering, replay
 from outbox.queue.state import lanes
 from outbox.queue.state.circuits import (
     DISABLED_AFTER,
@@ -26,7 +26,7 @@ from outbox.queue.state.circuits import (
     LONGEST_WAIT,
     Transition,
 )
-from outbox.queue.state.deliveries import Capacity, Claimed, Result
+from outbox.queue.state.claimed_deliveries import Capacity, Claimed, Result
 from outbox.queue.state.evidence import Evidence
 from outbox.queue.state.policy import Schedule, again, decide, probed
 from outbox.queue.upkeep import parking
@@ -190,7 +190,7 @@ async def corrected(tx: Tx, webhook_id: str, url: str) -> None:
     draft = Draft(url=url, events=("thing.made",), description="corrected")
     assert await webhooks.change(tx, webhook_id, before.version, draft, ring())
     if url != before.url:
-        await steering.try_new_url(tx, before)
+        await delivery_steering.try_new_url(tx, before)
 
 
 async def test_a_new_url_starts_healthy_and_is_tried_at_once(db: Database) -> None:
@@ -372,7 +372,7 @@ async def test_what_somebody_asks_for_passes_an_open_circuit_once(
             await db.write(ask_for_test, webhook_id)
             await fanned(db)
         else:
-            await db.write(steering.try_now, await newest(db))
+            await db.write(delivery_steering.try_now, await newest(db))
         [delivery] = await node.claim()
         attempt = delivery.attempt
         assert (delivery.origin, attempt.probe, attempt.tries) == (origin, False, 0)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from outbox.queue.state.deliveries import Result
+from outbox.queue.state.claimed_deliveries import Result
 from outbox.queue.state.evidence import Evidence
 from outbox.queue.state.policy import Schedule, decide
 from outbox.sending.outcome import judge, unanswered

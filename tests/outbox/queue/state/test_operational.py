@@ -10,8 +10,8 @@ from aiohttp import web
 
 from outbox import webhooks
 from outbox.database.transaction import Database, Row, Tx
-from outbox.events import enqueue, feed
-from outbox.queue.state import operational
+from outbox.events import enqueue, event_feed
+from outbox.queue.state import owner_reports
 from outbox.queue.state.circuits import Transition
 from outbox.queue.state.policy import Schedule
 from outbox.queue.upkeep import parking
@@ -62,7 +62,7 @@ async def test_a_webhook_that_is_gone_is_told_to_the_operational_webhook(db: Dat
     assert [row["origin"], row["state"], row["attempts"]] == ["event", "delivered", 1]
     [notice] = await db.read(rows, NOTICES)
     assert [notice[n] for n in ("webhook_id", "kind", "reason")] == [away, "disabled", "gone"]
-    page = await db.read(feed.page, OWNER, since=0, limit=10)
+    page = await db.read(event_feed.page, OWNER, since=0, limit=10)
     assert [entry.name for entry in page.entries] == ["thing.made"]
     counted = "select count from figures where subject_id = $1 and result = 'event'"
     [events] = await db.read(rows, counted, OWNER)
@@ -121,7 +121,7 @@ async def about(db: Database, *names: str, owner: str = OWNER) -> str:
     webhook_id, _ = await add_webhook(db, ring(), "http://127.0.0.1:9/")
     await add_webhook(db, ring(), "http://127.0.0.1:9/told", *names, owner=owner)
     await db.write(
-        operational.tell,
+        owner_reports.tell,
         [
             Transition(webhook_id, OWNER, "open", "http_5xx", None),
             Transition(webhook_id, OWNER, "disabled", "failing", None),
@@ -162,10 +162,10 @@ async def test_a_late_success_at_a_disabled_webhook_is_no_recovery(db: Database)
     await add_webhook(db, ring(), "http://127.0.0.1:9/told", *NAMES)
     closed = Transition(webhook_id, OWNER, "closed", "timeout", 1)
     await db.write(run, "update webhooks set state = 'disabled' where id = $1", webhook_id)
-    await db.write(operational.tell, [closed])
+    await db.write(owner_reports.tell, [closed])
     assert not await events(db)
     await db.write(run, "update webhooks set state = 'active' where id = $1", webhook_id)
-    await db.write(operational.tell, [closed])
+    await db.write(owner_reports.tell, [closed])
     [event] = await events(db)
     assert json.loads(event["body"])["data"]["reason"] == "success"
 
@@ -177,7 +177,7 @@ async def test_a_damaged_address_does_not_stop_the_telling(db: Database) -> None
     await db.write(run, "update webhooks set url = 'http://[' where id = $1", webhook_id)
     damage = "update webhooks set events = '{' where url like '%damaged'"
     await db.write(run, damage)
-    await db.write(operational.tell, [Transition(webhook_id, OWNER, "open", "timeout", 1)])
+    await db.write(owner_reports.tell, [Transition(webhook_id, OWNER, "open", "timeout", 1)])
     [event] = await events(db)
     assert json.loads(event["body"])["data"]["url"] == ""
 

@@ -13,7 +13,7 @@ from outbox.database.transaction import Database, Tx
 from outbox.queue.drain.fanout import fan_out
 from outbox.queue.replays import job_steps, jobs
 from outbox.queue.state import lanes, sequences
-from outbox.queue.state.deliveries import Capacity
+from outbox.queue.state.claimed_deliveries import Capacity
 from outbox.queue.upkeep import parking
 from outbox.webhooks import Draft
 from outbox.webhooks.conditions import Condition

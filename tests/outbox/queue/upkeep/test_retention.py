@@ -19,7 +19,7 @@ from outbox.queue.upkeep import retention
 from outbox.queue.upkeep.retention import Retention
 from outbox.sending.request import new_secret
 from outbox.states import End
-from outbox.webhooks import rotation
+from outbox.webhooks import secret_rotation
 from tests.support.clocks import Wall
 from tests.support.counted import CountedTx
 from tests.support.drain import OWNER, add_webhook, ring
@@ -188,8 +188,8 @@ async def test_a_wall_clock_that_is_ahead_for_a_moment_removes_nothing(
     db = await database.open(db_url, clock=clock, ids=Ids(), serving=True)
     keys = ring()
     hook, _ = await add_webhook(db, keys, "http://127.0.0.1:9/")
-    await db.write(rotation.stage, hook, new_secret(Ids().token(32)), keys)
-    await db.write(rotation.activate, hook)
+    await db.write(secret_rotation.stage, hook, new_secret(Ids().token(32)), keys)
+    await db.write(secret_rotation.activate, hook)
     await db.write(notices.add, OWNER, hook, "disabled", "failing")
     now = clock.wall()
     drafts = [jobs.Draft(("dead",), None, now - DAY, now, 10)] * 2
@@ -204,7 +204,7 @@ async def test_a_wall_clock_that_is_ahead_for_a_moment_removes_nothing(
     assert await db.write(retention.expire_secrets, 100) == 0
     assert await db.write(times.by_earlier, notices.EXPIRY.purge, 100) == 0
     assert await db.write(jobs.purge, 100) == 0
-    assert (await db.read(rotation.standing, hook)).old_until is not None
+    assert (await db.read(secret_rotation.standing, hook)).old_until is not None
     clock.offset = 0
     rows = await db.read(lambda tx: tx.all("select id, state from jobs"))
     assert {r["id"]: r["state"] for r in rows} == {running: "running", ended: "cancelled"}

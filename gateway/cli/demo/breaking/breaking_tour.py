@@ -5,12 +5,12 @@ from collections.abc import Callable, Sequence
 
 from gateway.cli.demo import table
 from gateway.cli.demo.breaking.acts import Scene
+from gateway.cli.demo.breaking.break_page import BreakPage
 from gateway.cli.demo.breaking.ledger import Entry, Ledger
-from gateway.cli.demo.breaking.server import BreakPage
 from gateway.cli.demo.breaking.show import Show, possible
+from gateway.cli.demo.demo_gateway import Account
+from gateway.cli.demo.demo_writer import Feed, Writer
 from gateway.cli.demo.judgement import Judge
-from gateway.cli.demo.server import Account
-from gateway.cli.demo.writer import Feed, Writer
 from gateway.cli.language import spoken
 from outbox.clock import sleep_until_set
 from outbox.ids import Ids

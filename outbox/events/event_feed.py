@@ -76,7 +76,7 @@ async def page(
         parameters = ", ".join(f"${n}" for n in range(6, 6 + len(names or ())))
         sql = _PAGE.format(names=f"and name in ({parameters})" if names else "")
         rows = await tx.all(sql, owner_id, start, end, since, limit + 1, *(names or ()))
-    entries = [_entry(row) for row in rows[:limit]]
+    entries = [entry_of(row, row["body"]) for row in rows[:limit]]
     if len(rows) > limit:
         return FeedPage(entries, entries[-1].id, True)
     if bound is not None:
@@ -97,9 +97,15 @@ async def _start(tx: Tx, owner_id: str, after: str, since: int) -> int:
     return _END if row["seq"] is None else int(row["seq"])
 
 
-def _entry(row: Row) -> Entry:
-    body = row["body"]
+def entry_of(row: Row, body: bytes | None) -> Entry:
+    """Return the entry of an event's row, with `body`."""
     return Entry(
-        row["id"], row["name"], row["record_id"], row["record_version"], row["occurred_at"],
-        row["request_id"], None if body is None else bytes(body), row["erased_at"],
-    )  # fmt: skip
+        id=row["id"],
+        name=row["name"],
+        record_id=row["record_id"],
+        record_version=row["record_version"],
+        occurred_at=row["occurred_at"],
+        request_id=row["request_id"],
+        body=None if body is None else bytes(body),
+        erased_at=row["erased_at"],
+    )

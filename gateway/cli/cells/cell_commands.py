@@ -14,7 +14,7 @@ from gateway.cli.cells.haproxy import Runtime
 from gateway.cli.commands import existing
 from gateway.cli.moving.target import peer_config
 from gateway.domain.cells.directory import CellDirectory
-from gateway.server.cells import directory_of
+from gateway.server.cell_parts import directory_of
 from gateway.server.config import Config
 from outbox.clock import SystemClock
 from outbox.database.disk import measure

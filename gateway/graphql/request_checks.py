@@ -14,12 +14,12 @@ from aiohttp import web
 from multidict import MultiMapping
 
 from gateway.domain.accounts.networks import share_of
-from gateway.domain.storefront.stores.directory import Directory, is_hostname_of, origins_of
+from gateway.domain.storefront.stores.store_directory import Directory, is_hostname_of, origins_of
 from gateway.records.errors import Fault, Refusal
 from gateway.records.record import Record
 from gateway.server.app_keys import DIRECTORY
 from gateway.server.http import cors
-from gateway.server.http.proxies import CLIENT, Client
+from gateway.server.http.client_address import CLIENT, Client
 from gateway.server.http.rate_limits import LIMITS, RATE_LIMIT
 from gateway.server.installation import SITE
 from gateway.server.web_origins import spelled

@@ -17,7 +17,7 @@ from gateway.domain import import_lines
 from gateway.domain.accounts import users
 from gateway.domain.import_lines import Line
 from gateway.domain.imports.columns import heading_of
-from gateway.domain.imports.options import DEFAULT, Options
+from gateway.domain.imports.import_options import DEFAULT, Options
 from gateway.records import audit
 from gateway.records.access import Actor, must_own
 from gateway.records.errors import Fault, Refusal
@@ -152,33 +152,36 @@ async def receive(tx: Tx, import_id: str, lines: Sequence[Line]) -> None:
     await import_lines.add(tx, import_id, lines)
 
 
-async def complete(
-    tx: Tx,
-    import_id: str,
-    *,
-    headings: Sequence[str],
-    fields: Sequence[str],
-    encoding: str,
-    separator: str,
-    shown: Sequence[int],
-    options: Options,
-    lines: int,
-    dry_run: bool,
-    held: bool,
-) -> None:
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """What is stored of a file whose lines are all received, and how its import runs."""
+
+    headings: Sequence[str]
+    fields: Sequence[str]
+    encoding: str
+    separator: str
+    shown: Sequence[int]
+    lines: int
+    options: Options
+    dry_run: bool
+    held: bool
+
+
+async def complete(tx: Tx, import_id: str, upload: Upload) -> None:
     """End an upload: the import runs, or waits when it is `held`. Raises conflict."""
     going = await tx.run(
         """update imports set state = $2, headings = $3, fields = $4, encoding = $5,
           line_count = $6, dry_run = $7, held = $8, paced_at = $9, separator = $10, shown = $11,
           options = $12
         where id = $1 and state = 'uploading'""",
-        import_id, "waiting" if held else "running", json.encode(headings).decode(),
-        json.encode(fields).decode(), encoding, lines, dry_run, held, tx.now, separator,
-        json.encode(shown).decode(), json.encode(options).decode(),
+        import_id, "waiting" if upload.held else "running", json.encode(upload.headings).decode(),
+        json.encode(upload.fields).decode(), upload.encoding, upload.lines, upload.dry_run,
+        upload.held, tx.now, upload.separator, json.encode(upload.shown).decode(),
+        json.encode(upload.options).decode(),
     )  # fmt: skip
     if not going:
         raise Refusal("conflict", "The import was cancelled.")
-    if dry_run and not held:
+    if upload.dry_run and not upload.held:
         tx.changed.add(TRIED)
 
 
@@ -314,11 +317,17 @@ async def faults(tx: Tx, import_id: str, after: int, most: int) -> Sequence[Line
     )  # fmt: skip
     return [
         LineFault(
-            row["line"], row["heading"], row["error"], row["field"] or "", row["code"] or "",
-            row["value"], bool(row["warning"]), json.decode(row["parameters"]),
+            line=row["line"],
+            heading=row["heading"],
+            error=row["error"],
+            field=row["field"] or "",
+            code=row["code"] or "",
+            value=row["value"],
+            warning=bool(row["warning"]),
+            values=json.decode(row["parameters"]),
         )
         for row in rows
-    ]  # fmt: skip
+    ]
 
 
 async def listed(tx: Tx, actor: Actor) -> Sequence[Import]:
@@ -344,7 +353,16 @@ def line_faults(
         place = job.headings.index(heading) if heading else len(cells)
         value = cells[place][:MOST_VALUE] if place < len(cells) else ""
         told.append(
-            LineFault(number, heading, said, fault.field, fault.code, value, warning, fault.values)
+            LineFault(
+                line=number,
+                heading=heading,
+                error=said,
+                field=fault.field,
+                code=fault.code,
+                value=value,
+                warning=warning,
+                values=fault.values,
+            )
         )
     return told
 
@@ -352,11 +370,30 @@ def line_faults(
 def import_of(row: Row) -> Import:
     """Return the import of a row of its table."""
     return Import(
-        row["id"], row["owner_id"], row["plural"], row["state"], bool(row["dry_run"]),
-        bool(row["held"]), json.decode(row["headings"], type=list[str]),
-        json.decode(row["fields"], type=list[str]), row["encoding"], row["line_count"],
-        row["place"], row["done"], row["created"], row["updated"], row["unchanged"], row["faulty"],
-        row["reason"], row["created_at"], row["finished_at"], row["separator"],
-        json.decode(row["options"], type=Options), json.decode(row["shown"], type=list[int]),
-        row["run"], row["warnings"], row["kept_lines"], row["kept_characters"],
-    )  # fmt: skip
+        id=row["id"],
+        owner_id=row["owner_id"],
+        plural=row["plural"],
+        state=row["state"],
+        dry_run=bool(row["dry_run"]),
+        held=bool(row["held"]),
+        headings=json.decode(row["headings"], type=list[str]),
+        fields=json.decode(row["fields"], type=list[str]),
+        encoding=row["encoding"],
+        line_count=row["line_count"],
+        place=row["place"],
+        done=row["done"],
+        created=row["created"],
+        updated=row["updated"],
+        unchanged=row["unchanged"],
+        faulty=row["faulty"],
+        reason=row["reason"],
+        created_at=row["created_at"],
+        finished_at=row["finished_at"],
+        separator=row["separator"],
+        options=json.decode(row["options"], type=Options),
+        shown=json.decode(row["shown"], type=list[int]),
+        run=row["run"],
+        warnings=row["warnings"],
+        kept_lines=row["kept_lines"],
+        kept_characters=row["kept_characters"],
+    )

@@ -7,7 +7,7 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Any
 
 from gateway.cli.moving.moved_rows import TABLES
-from gateway.domain.ownership import OWNERSHIP
+from gateway.domain.product_ownership import OWNERSHIP
 from outbox.database.exclusive import Exclusive
 from outbox.queue.upkeep import owner_rows
 

@@ -13,7 +13,8 @@ from pathlib import Path
 
 from gateway.cli.data import backup_keys
 from gateway.cli.data.archive import ArchiveReader, ArchiveWriter, Manifest
-from gateway.cli.data.filling import (
+from gateway.cli.data.progress_bar import Progress
+from gateway.cli.data.target_filling import (
     Batches,
     departing,
     fill,
@@ -21,10 +22,9 @@ from gateway.cli.data.filling import (
     must_be_ours,
     own_tables,
 )
-from gateway.cli.data.progress import Progress
 from gateway.cli.data.unfinished import unfinished
 from gateway.cli.moving.target import url_of
-from gateway.domain.ownership import UNOWNED
+from gateway.domain.product_ownership import UNOWNED
 from gateway.records.values import dates
 from gateway.server import startup
 from gateway.server.config import Config
@@ -87,11 +87,16 @@ async def backup(config: Config, arguments: Namespace, say: Say) -> None:
             if foreign is not None and arguments.with_key:
                 raise CannotStart(foreign)
             manifest = Manifest(
-                place.clock.wall(), program_version(), source.engine, tuple(source.migrations),
-                tuple(source.tables),
-                ring.key_ids if ring and foreign is None else await backup_keys.needed(source),
-                backup_keys.text(config) if arguments.with_key else None,
-            )  # fmt: skip
+                made_at=place.clock.wall(),
+                version=program_version(),
+                engine=source.engine,
+                migrations=tuple(source.migrations),
+                tables=tuple(source.tables),
+                key_ids=ring.key_ids
+                if ring and foreign is None
+                else await backup_keys.needed(source),
+                keys=backup_keys.text(config) if arguments.with_key else None,
+            )
             archive = ArchiveWriter(handle, arguments.file, manifest)
             counts = {table.name: 0 for table in source.tables}
             expected = max(sum(table.rows for table in source.tables), 1)

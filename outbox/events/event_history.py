@@ -172,6 +172,14 @@ async def _before(tx: Tx, until: int) -> int:
 
 def _listed(row: Row) -> Listed:
     return Listed(
-        row["id"], row["seq"], row["name"], row["record_id"], row["record_version"],
-        row["webhook_id"], row["occurred_at"], row["request_id"], row["erased_at"], row["size"],
-    )  # fmt: skip
+        id=row["id"],
+        seq=row["seq"],
+        name=row["name"],
+        record_id=row["record_id"],
+        record_version=row["record_version"],
+        webhook_id=row["webhook_id"],
+        occurred_at=row["occurred_at"],
+        request_id=row["request_id"],
+        erased_at=row["erased_at"],
+        size=row["size"],
+    )

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import get_args
 
 from gateway.cli.commands import Say, existing
-from gateway.cli.data.progress import Progress
+from gateway.cli.data.progress_bar import Progress
 from gateway.domain.webhooks import recoveries, replays
 from gateway.records.access import Actor
 from gateway.records.values import dates
@@ -25,7 +25,7 @@ from outbox.durations import SECOND
 from outbox.errors import CannotStart, OutboxError
 from outbox.ids import is_id
 from outbox.queue.log import delivery_log
-from outbox.queue.replays import jobs, steering
+from outbox.queue.replays import delivery_steering, jobs
 from outbox.queue.replays.jobs import FASTEST, SLOWEST, Draft, Job
 from outbox.queue.replays.replay import NotReplayable
 from outbox.states import ERASED, End
@@ -120,7 +120,7 @@ async def _since(
 
 async def _tell_retries(db: Database, webhook: Webhook, say: Say) -> None:
     """Tell what has attempts left, which is not replayed."""
-    waiting, due_in = await db.read(steering.retries, webhook.id, MOST_WAITING)
+    waiting, due_in = await db.read(delivery_steering.retries, webhook.id, MOST_WAITING)
     if waiting:
         number = f"{waiting:,}" if waiting < MOST_WAITING else f"{waiting:,} or more"
         first = dates.show(db.clock.wall() + due_in)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import get_args
 
 from gateway.records.values.schemas import ID, INSTANT, Schema, or_null
-from gateway.rest.document.parts import reference
+from gateway.rest.document.schema_parts import reference
 from outbox.webhooks import State
 
 _TEXT: Schema = {"type": "string"}

@@ -7,9 +7,9 @@ from gateway.domain.catalogue import EVENTS, RESOURCES
 from gateway.domain.webhooks.samples import resource_of, sample
 from gateway.records.resource import Resource
 from gateway.records.values.schemas import Schema, or_null
-from gateway.rest.document import operational, shapes
+from gateway.rest.document import operational_entries, shapes
 from gateway.rest.document.operations import Shape
-from gateway.rest.document.parts import reference
+from gateway.rest.document.schema_parts import reference
 from outbox.durations import SECOND
 from outbox.webhooks.operational import NAMES
 
@@ -48,7 +48,7 @@ WHEN: Mapping[str, str] = {
 def cause_of(event: str) -> str:
     """Return what causes an event."""
     noun, _, change = event.partition(".")
-    return operational.WHEN.get(event) or WHEN.get(event) or USUAL[change].format(noun)
+    return operational_entries.WHEN.get(event) or WHEN.get(event) or USUAL[change].format(noun)
 
 
 def body_of(event: str) -> Shape:
@@ -58,8 +58,8 @@ def body_of(event: str) -> Shape:
     if event in EVENTS:
         data = _data(event, parts)
     else:
-        data = dict(operational.DATA[event])
-        parts.update(operational.PARTS)
+        data = dict(operational_entries.DATA[event])
+        parts.update(operational_entries.PARTS)
     name = "Event" + "".join(word.capitalize() for word in event.split("."))
     parts[f"{name}Data"] = {
         "type": "object",

@@ -17,12 +17,12 @@ from pathlib import Path
 
 from gateway.cli.commands import existing, filled
 from gateway.cli.data import backup_keys
-from gateway.cli.data.progress import Progress
+from gateway.cli.data.progress_bar import Progress
 from gateway.cli.moving import move_plans, target
 from gateway.cli.moving.chain_proof import ChainProof, Damaged
 from gateway.cli.moving.moved_rows import Rings
 from gateway.cli.moving.owner_copy import OwnerCopy
-from gateway.cli.moving.owner_rows import forget
+from gateway.cli.moving.owner_removal import forget
 from gateway.cli.moving.standings import Found, Seen, find, has_arrived, hold_mail, release_mail
 from gateway.cli.moving.target import Address
 from gateway.domain.privacy import certificates
@@ -38,15 +38,13 @@ from outbox.database.transfer_ends import exclusive
 from outbox.errors import CannotStart
 from outbox.ids import Ids
 from outbox.queue.drain.fanout import fan_out
-from outbox.queue.state.deliveries import Capacity
+from outbox.queue.state.claimed_deliveries import NO_ROOM
 from outbox.queue.upkeep import owner_moves
 from outbox.queue.upkeep.owner_moves import MoveState
 from outbox.webhooks import key_mark
 from outbox.webhooks.secrets import KeyRing
 
 Say = Callable[[str], None]
-NO_ROOM = Capacity("", "", 0, 0, 0, {}, 0)
-"""Fan-out makes deliveries and claims none."""
 
 
 async def move(config: Config, arguments: Namespace, say: Say) -> None:
@@ -91,7 +89,7 @@ async def take(config: Config, other: Config, email: str, arguments: Namespace, 
         pass
     async with target.address(config, other) as address:
         if _place(config).engine == _place(other).engine == "postgres":
-            await _live(config, other, email, arguments, ends, address, say)
+            await _live(config, other, email, arguments, say, ends=ends, address=address)
         else:
             await _offline(config, other, (email, arguments.cancel), ends, address, say)
 
@@ -132,9 +130,10 @@ async def _live(
     other: Config,
     email: str,
     arguments: Namespace,
+    say: Say,
+    *,
     ends: tuple[str, str],
     address: Address,
-    say: Say,
 ) -> None:
     """Move between two databases of PostgreSQL, whether servers use them or not."""
     from gateway.cli.moving.live_move import LiveMove

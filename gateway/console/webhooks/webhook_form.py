@@ -11,10 +11,10 @@ from gateway.console.layout.guard import SignedIn
 from gateway.console.layout.reader import READER
 from gateway.console.webhooks import doctor
 from gateway.domain.webhooks import (
-    conditions,
     oauth2,
     schedules,
     subscriptions,
+    typed_conditions,
     webhook_limits,
     webhooks,
 )
@@ -144,8 +144,8 @@ def page(
         "formats": (settings_of.CONTRACT, *MODES),
         "http": request.app[GUARD].rules.allow_http, "outlook": outlook,
         "record_fields": {
-            noun: [conditions.one_line(one) for one in choices]
-            for noun, choices in conditions.choices().items()
+            noun: [typed_conditions.one_line(one) for one in choices]
+            for noun, choices in typed_conditions.choices().items()
         },
         "usual": schedules.written(doctor.usual_schedule(request).waits),
     }  # fmt: skip
@@ -190,10 +190,10 @@ def settings(request: web.Request, webhook: Webhook) -> Mapping[str, Any]:
         and webhook.proxy not in request.app[GUARD].rules.proxies,
         "own_timeout": own_timeout(request),
         "own_schedule": schedules.of_column(webhook.schedule),
-        "asked": [conditions.one_line(one) for one in webhook.conditions or ()],
+        "asked": [typed_conditions.one_line(one) for one in webhook.conditions or ()],
         "impossible": [
             trial.event
-            for trial in conditions.tried(webhook.conditions or (), webhook.events, 0)
+            for trial in typed_conditions.tried(webhook.conditions or (), webhook.events, 0)
             if trial.impossible
         ],
     }  # fmt: skip
@@ -227,10 +227,10 @@ def _outlook(request: web.Request, typed: Mapping[str, Any]) -> Mapping[str, Any
     """Return what the conditions make of samples of the events, and when retries would follow."""
     now = request.app[DB].clock.wall()
     texts = request[READER].texts
-    faults, trials, waits = list[str](), list[conditions.Trial](), None
+    faults, trials, waits = list[str](), list[typed_conditions.Trial](), None
     try:
-        filter_conditions = conditions.read(typed["conditions"], typed["events"])
-        trials += conditions.tried(filter_conditions, typed["events"], now)
+        filter_conditions = typed_conditions.read(typed["conditions"], typed["events"])
+        trials += typed_conditions.tried(filter_conditions, typed["events"], now)
     except ValueError as wrong:
         faults.append(wording.said(texts, Fault("conditions", "invalid", str(wrong))))
     try:

@@ -119,10 +119,8 @@ async def _erase(tx: Tx, actor: Actor, customer: Record) -> None:
     if customer["contact_id"] is not None:
         if customer["email_verified"]:
             # Guest orders with this verified email are the customer's.
-            guests = await _anonymise_orders(
-                tx, actor, erasure_id, _OF_GUEST, customer.owner_id, customer["contact_id"],
-                customer["store_id"],
-            )  # fmt: skip
+            of = (customer.owner_id, customer["contact_id"], customer["store_id"])
+            guests = await _anonymise_orders(tx, actor, erasure_id, _OF_GUEST, *of)
             orders += guests
             store_id = customer["store_id"] if guests == ORDERS_AT_ONCE else ""
         released = await _release_contact(tx, actor, customer, erasure_id)
@@ -133,9 +131,12 @@ async def _erase(tx: Tx, actor: Actor, customer: Record) -> None:
             left=(customer.id,) if left else (), store=store_id,
             emails=spellings(customer["email"]) if store_id else (),
         ),
-        stage="records" if left or store_id else "responses", erasure_id=erasure_id,
-        erased={"clients": 1} | ({"contacts": 1} if released else {}),
-        kept={"orders": orders} if orders else {},
+        begun=person_erasures.Begun(
+            stage="records" if left or store_id else "responses",
+            erased={"clients": 1} | ({"contacts": 1} if released else {}),
+            kept={"orders": orders} if orders else {},
+        ),
+        erasure_id=erasure_id,
     )  # fmt: skip
 
 

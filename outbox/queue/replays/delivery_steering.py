@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from outbox.database.sql import IDS, items
 from outbox.database.transaction import Row, Tx
 from outbox.errors import OutboxError
-from outbox.queue.state import circuits, head_deliveries, lanes, operational
+from outbox.queue.state import circuits, head_deliveries, lanes, owner_reports
 from outbox.webhooks import Webhook
 
 CANCELLED = "user"
@@ -77,7 +77,7 @@ async def try_new_url(tx: Tx, before: Webhook) -> None:
     their times. The caller has changed the webhook, with its lane locked.
     """
     if before.circuit != "closed" and before.state != "disabled":
-        await operational.tell(tx, [operational.activated(before.id, before.owner_id)])
+        await owner_reports.tell(tx, [owner_reports.activated(before.id, before.owner_id)])
     await circuits.forget_passes(tx, before.id)
     await tx.run(HASTEN_RETRIES, before.id)
     await lanes.rest(tx, [before.id])

@@ -7,6 +7,7 @@ about an operational webhook, because each event could then cause another one.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
@@ -17,7 +18,7 @@ from outbox.durations import SECOND
 from outbox.events import enqueue
 from outbox.queue.state import notices
 from outbox.queue.state.circuits import Transition
-from outbox.queue.state.deliveries import Result
+from outbox.queue.state.claimed_deliveries import Result
 from outbox.queue.state.notices import Kind
 from outbox.states import Change
 from outbox.webhooks import subscription
@@ -84,8 +85,9 @@ async def tell(tx: Tx, transitions: Sequence[Transition], settled: Iterable[Resu
         return
     for kind, reason, row in reports:
         if not row["operational"]:
+            data = endpoint(row, reason)
             _announce(
-                tx, listeners, row, NAMES[kind], row["id"], row["told"], endpoint(row, reason)
+                tx, listeners, row, NAMES[kind], data, record_id=row["id"], version=row["told"]
             )
     await _tell_given_up(tx, listeners, exhausted)
 
@@ -106,26 +108,39 @@ def endpoint(webhook: Mapping[str, Any] | Row, reason: str) -> dict[str, Any]:
     }
 
 
-def given_up(
-    *, delivery_id: str, webhook_id: str, url: str, description: str | None, event_id: str,
-    event: str, record_id: str, attempts: int, outcome: str | None, status: int | None,
-    created_at: int, finished_at: int,
-) -> dict[str, Any]:  # fmt: skip
-    """Return the `data` of an event about a delivery that was given up."""
-    return {
-        "id": delivery_id,
-        "webhookId": webhook_id,
-        "url": bare(url),
-        "description": description,
-        "eventId": event_id,
-        "event": event,
-        "recordId": record_id,
-        "attempts": attempts,
-        "lastOutcome": outcome,
-        "lastStatus": status,
-        "createdAt": instant(created_at),
-        "exhaustedAt": instant(finished_at),
-    }
+@dataclass(frozen=True, slots=True)
+class GivenUp:
+    """A delivery that was given up. Times are in microseconds UTC."""
+
+    delivery_id: str
+    webhook_id: str
+    url: str
+    description: str | None
+    event_id: str
+    event: str
+    record_id: str
+    attempts: int
+    outcome: str | None
+    status: int | None
+    created_at: int
+    finished_at: int
+
+    def data(self) -> dict[str, Any]:
+        """Return the `data` of the event about it."""
+        return {
+            "id": self.delivery_id,
+            "webhookId": self.webhook_id,
+            "url": bare(self.url),
+            "description": self.description,
+            "eventId": self.event_id,
+            "event": self.event,
+            "recordId": self.record_id,
+            "attempts": self.attempts,
+            "lastOutcome": self.outcome,
+            "lastStatus": self.status,
+            "createdAt": instant(self.created_at),
+            "exhaustedAt": instant(self.finished_at),
+        }
 
 
 async def person_erased(
@@ -196,7 +211,7 @@ async def _tell_given_up(
         webhook, record = webhooks.get(delivery.webhook_id), records.get(delivery.id)
         if webhook is None or record is None:
             continue
-        data = given_up(
+        given_up = GivenUp(
             delivery_id=delivery.id, webhook_id=delivery.webhook_id, url=webhook["url"],
             description=webhook["description"], event_id=delivery.event.id,
             event=delivery.event.name, record_id=record["record_id"],
@@ -205,7 +220,8 @@ async def _tell_given_up(
             status=one.outcome.status if one.outcome else None,
             created_at=record["created_at"], finished_at=tx.now,
         )  # fmt: skip
-        _announce(tx, listeners, webhook, name, delivery.id, 1, data)
+        data = given_up.data()
+        _announce(tx, listeners, webhook, name, data, record_id=delivery.id, version=1)
 
 
 def _announce(
@@ -213,9 +229,10 @@ def _announce(
     listeners: Mapping[tuple[str, str], Sequence[str]],
     webhook: Row,
     name: Name,
+    data: Mapping[str, Any],
+    *,
     record_id: str,
     version: int,
-    data: Mapping[str, Any],
 ) -> None:
     """Write one event for each operational webhook that subscribes to it."""
     for listener in listeners.get((webhook["owner_id"], name), ()):

@@ -15,7 +15,7 @@ from aiohttp import web
 
 from gateway.cli.demo.breaking.acts import ACTS, BY_NAME
 from gateway.cli.demo.breaking.show import Show, possible
-from gateway.cli.demo.server import Account
+from gateway.cli.demo.demo_gateway import Account
 from gateway.cli.language import code, spoken
 from outbox.ids import Ids
 

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from outbox.clock import Clock
 from outbox.durations import SECOND
 from outbox.ids import Ids
-from outbox.queue.state.deliveries import Claimed, Endpoint
+from outbox.queue.state.claimed_deliveries import Claimed, Endpoint
 from outbox.queue.state.policy import Decision, Schedule, dead, decide, parked
+from outbox.sending.egress_guard import Guard
 from outbox.sending.explained import Step, steps_of, token_steps_of, with_handshake
-from outbox.sending.guard import Guard
 from outbox.sending.outcome import Outcome
 from outbox.sending.request import Header, Request, compose, masked
 from outbox.sending.send import Sender
@@ -102,9 +102,14 @@ class Doctor:
         if permission is not None:
             own = with_handshake(own, permission, refusal)
         return Examination(
-            request.url, (*steps, *own), outcome, self._decide(outcome, schedule), schedule,
-            started_at, () if refusal is not None else tuple(masked(headers, request.form)),
-        )  # fmt: skip
+            url=request.url,
+            steps=(*steps, *own),
+            outcome=outcome,
+            decision=self._decide(outcome, schedule),
+            schedule=schedule,
+            started_at=started_at,
+            headers=() if refusal is not None else tuple(masked(headers, request.form)),
+        )
 
     def _decide(self, outcome: Outcome, schedule: Schedule) -> Decision:
         return decide(

@@ -6,7 +6,7 @@ from typing import Any
 
 from gateway.rest.document.describe import IDEMPOTENCY_KEY, IF_MATCH, IF_NONE_MATCH
 from gateway.rest.document.operations import Operation, Shape
-from gateway.rest.document.parts import reference
+from gateway.rest.document.schema_parts import reference
 from gateway.rest.errors import STATUS
 
 CALLER = (

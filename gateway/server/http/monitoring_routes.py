@@ -12,7 +12,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from gateway.domain.accounts.networks import Networks, parse
 from gateway.records.errors import Refusal
 from gateway.server import config
-from gateway.server.http.proxies import CLIENT, Client
+from gateway.server.http.client_address import CLIENT, Client
 from gateway.server.processes.member import MEMBER, SILENT
 from gateway.server.telemetry.health import HEALTH
 from outbox.clock import Clock

@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any
 
-from gateway.cli.data.progress import Progress
+from gateway.cli.data.progress_bar import Progress
 from gateway.server.startup import SOURCES
 from outbox.database.migrate import created, migrate_at_once
 from outbox.database.migration_files import read_migrations

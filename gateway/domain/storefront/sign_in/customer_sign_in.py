@@ -72,8 +72,9 @@ async def sign_up(
     await hold_store(tx, visitor)
     customer = await customers.create(
         tx, visitor, name=values["name"], email=values["email"], phone=values.get("phone"),
-        accepts_marketing=bool(values.get("accepts_marketing")), hashed=hashed,
+        accepts_marketing=bool(values.get("accepts_marketing")),
     )  # fmt: skip
+    await customers.set_password(tx, customer.id, hashed)
     welcomed = await welcome(tx, visitor, customer, cart_token)
     # Lock the contact after the cart, as all units do.
     await customers.save_contact(tx, visitor, customer)

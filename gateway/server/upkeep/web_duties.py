@@ -23,12 +23,12 @@ from gateway.domain.accounts import (
     tokens,
 )
 from gateway.domain.accounts.credentials import Credentials
-from gateway.domain.audit.retention import AuditRetention
+from gateway.domain.audit.audit_retention import AuditRetention
 from gateway.domain.catalogue import RESOURCES
 from gateway.domain.cells.registration import Registration
 from gateway.domain.imports import upkeep as imports
+from gateway.domain.imports.import_jobs import TRIED
 from gateway.domain.imports.importing import Importing
-from gateway.domain.imports.jobs import TRIED
 from gateway.domain.privacy.persons import Persons
 from gateway.domain.sales import document_links, order_verbs, quotes
 from gateway.domain.storefront.campaigns import modals
@@ -134,6 +134,19 @@ BATCHES = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Further:
+    """What some duties need; without one of these, its duty is left out."""
+
+    ring: KeyRing | None = None
+    mailer: Mailer | None = None
+    registration: Registration | None = None
+    lookups: "HostLookups | None" = None
+    sweep_images: Callable[[], Awaitable[None]] | None = None
+    disk_bytes: int = 0
+    """The size of the disk of a PostgreSQL server; 0 is unknown."""
+
+
 class Upkeep:
     """The duties of the web side, run by the engine's scheduler."""
 
@@ -144,20 +157,17 @@ class Upkeep:
         credentials: Credentials,
         file: Path | None,
         retention: config.Retention,
-        mailer: Mailer | None = None,
-        disk_bytes: int = 0,
+        further: Further | None = None,
         parts: Parts = PARTS,
-        ring: KeyRing | None = None,
-        registration: Registration | None = None,
-        lookups: "HostLookups | None" = None,
-        sweep_images: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
+        further = further or Further()
+        ring = further.ring
         self._db = db
         self._clock = db.clock
         self._metrics = metrics
         self._credentials = credentials
         self._file = file
-        self._disk_bytes = disk_bytes
+        self._disk_bytes = further.disk_bytes
         self._readings: Readings | None = None
         self._retention = Retention(
             db, deliveries_days=retention.deliveries_days, events_days=retention.events_days
@@ -186,15 +196,16 @@ class Upkeep:
         self.duties.when(
             partial(ordering.any_turning, db), "turning", partial(ordering.finish_all, db)
         )
-        if registration is not None:
-            self.duties.once_every(NAMES_SECONDS, "cell-names", registration.settle)
-            self.duties.once_every(RETENTION_SECONDS, "cell-register", registration.register)
-        if lookups is not None:
-            self.duties.once_every(PROOF_SECONDS, "hostnames", lookups.run_once)
-        if sweep_images is not None:
-            self.duties.once_every(RETENTION_SECONDS, "images", sweep_images)
-        if mailer is not None:
-            self.duties.when(mailer.any_due, "mails", mailer.run_once)
+        if further.registration is not None:
+            names = further.registration
+            self.duties.once_every(NAMES_SECONDS, "cell-names", names.settle)
+            self.duties.once_every(RETENTION_SECONDS, "cell-register", names.register)
+        if further.lookups is not None:
+            self.duties.once_every(PROOF_SECONDS, "hostnames", further.lookups.run_once)
+        if further.sweep_images is not None:
+            self.duties.once_every(RETENTION_SECONDS, "images", further.sweep_images)
+        if further.mailer is not None:
+            self.duties.when(further.mailer.any_due, "mails", further.mailer.run_once)
         self._scheduler = Scheduler(db.clock)
         self._looks = False
         """Whether the scheduler runs the duties; without the leadership they do nothing."""

@@ -7,8 +7,8 @@ from typing import Any
 
 import aiohttp
 
+from gateway.cli.demo.demo_gateway import DemoFault
 from gateway.cli.demo.demo_goods import Owner
-from gateway.cli.demo.server import DemoFault
 from outbox.ids import Ids
 
 FIRST = ("Ana", "Bruno", "Célia", "Davi", "Elisa", "Flávio", "Glória", "Heitor", "Inês", "João")

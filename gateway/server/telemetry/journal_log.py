@@ -12,7 +12,7 @@ from gateway.server.telemetry.spans import Spans
 from outbox.clock import Clock
 from outbox.queue.drain.fanout import Announced
 from outbox.queue.drain.rescue import Rescued
-from outbox.queue.state.deliveries import Result
+from outbox.queue.state.claimed_deliveries import Result
 from outbox.worker.journal import attempt_fields, event_fields, event_of, rescued_fields
 
 WINDOW_SECONDS = 1.0

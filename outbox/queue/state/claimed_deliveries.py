@@ -147,6 +147,12 @@ class Capacity:
     shares: Shares = field(default_factory=Shares)
 
 
+NO_ROOM = Capacity(
+    node_id="", claim="", slots=0, failing_slots=0, failing_first=0, windows={}, body_bytes=0
+)
+"""A fan-out that makes deliveries and claims none."""
+
+
 @dataclass(slots=True)
 class Result:
     """A finished attempt and its decision; without an outcome, no request was sent."""

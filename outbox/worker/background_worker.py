@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from outbox.clock import Clock
 from outbox.database.transaction import Database
-from outbox.sending.guard import Guard
+from outbox.sending.egress_guard import Guard
 from outbox.sending.send import Sender
 from outbox.webhooks.secrets import KeyRing
 from outbox.worker import Worker, WorkerSettings
