@@ -24,12 +24,10 @@ from gateway.domain.accounts.sign_in import SignIn
 from gateway.domain.cells.cells import Cells
 from gateway.domain.storefront.sign_in.idp_keys import Providers
 from gateway.domain.storefront.stores.store_directory import Directory
-from gateway.graphql import responses as graphql
+from gateway.graphql import view as graphql
 from gateway.graphql.graphiql import GRAPHIQL
 from gateway.graphql.parsed_documents import Documents
-from gateway.graphql.routes import add_graphql
 from gateway.graphql.schema import schema
-from gateway.graphql.view import DOCUMENTS
 from gateway.mcp.routes import add_mcp
 from gateway.mcp.routes import refuse as refuse_mcp
 from gateway.records.errors import Refusal
@@ -222,7 +220,7 @@ def build_app(
     app.cleanup_ctx.append(lifetime)
     if role != "worker":
         app[ROUTE_TABLE] = ROUTES
-        app[DOCUMENTS] = Documents(schema())
+        app[graphql.DOCUMENTS] = Documents(schema())
         app[PUBLIC_KEYS] = PublicKeys(db, clock)
         set_up(app)
     for resource in resources(with_doors=role != "worker"):
@@ -316,7 +314,7 @@ def resources(*, with_doors: bool) -> tuple[web.AbstractResource, ...]:
         add_images(router)
         add_usual_addresses(router)
         add_routes(router)
-        add_graphql(router)
+        graphql.add_graphql(router)
         add_mcp(router)
         add_console(router)
     return tuple(router.resources())

@@ -11,7 +11,7 @@ from gateway.domain.accounts import account_mails, sessions, two_factor, users
 from gateway.domain.accounts.passwords import Passwords, fault_of
 from gateway.domain.sales import new_accounts
 from gateway.records.values import dates, formats, zones
-from gateway.records.values.format import Wrong
+from gateway.records.values.formats import Wrong
 from gateway.server.config import Config
 from outbox.database.transaction import Database, Row, Tx
 from outbox.errors import CannotStart

@@ -19,7 +19,7 @@ from gateway.domain.webhooks.file_plan import Applied, Created, Plan, Tools, Wan
 from gateway.domain.webhooks.file_text import MOST_BYTES
 from gateway.records.access import Actor
 from gateway.records.errors import Refusal
-from gateway.records.values.format import Wrong
+from gateway.records.values.formats import Wrong
 from gateway.server import startup
 from gateway.server.config import Config
 from gateway.server.delivery import rules_of

@@ -124,6 +124,22 @@ def prices(schema: GraphQLSchema) -> Prices:
     return Prices(schema)
 
 
+def weigh(
+    cost: Cost,
+    operation: OperationDefinitionNode,
+    variables: Mapping[str, Any] | None,
+    *,
+    introspection: bool,
+) -> int:
+    """Return the number of requests that an operation counts as with these variables.
+
+    Raises query_too_complex when it costs too much.
+    """
+    whole = cost_with(cost, operation, variables)
+    whole.must_be_affordable(introspection=introspection)
+    return whole.weight
+
+
 def cost_with(
     cost: Cost, operation: OperationDefinitionNode, variables: Mapping[str, Any] | None
 ) -> Cost:

@@ -29,12 +29,12 @@ from gateway.graphql.errors import ADVICE
 from gateway.graphql.parsed_documents import Documents, Invalid, Known, of_refusal
 from gateway.graphql.request_checks import count
 from gateway.graphql.request_context import RequestContext
-from gateway.graphql.responses import JSON
 from gateway.records.errors import Fault, Refusal
 from gateway.records.values.strictjson import Digits, InvalidJson, decode
 from gateway.server.http import bodies
 from gateway.server.http.account_turns import EXECUTING, PARSING, turn
 
+JSON = "application/json"
 IN_TURN_BYTES = 8_192
 """A body from this size on is parsed in turn, so that the loop is free between any two of them."""
 

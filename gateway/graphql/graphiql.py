@@ -6,7 +6,6 @@ from pathlib import Path
 
 from aiohttp import web
 
-from gateway.graphql.responses import HTML, chosen
 from gateway.graphql.schema import sdl
 from gateway.records.errors import Refusal
 
@@ -28,11 +27,6 @@ GUARDED = {
 
 GRAPHIQL = web.AppKey("GRAPHIQL", bool)
 """Whether the page is switched on."""
-
-
-def wants_page(request: web.Request) -> bool:
-    """Return whether a GET asks for the page, and the page is switched on."""
-    return request.app[GRAPHIQL] and chosen(request.headers.get("Accept", ""), html=True) == HTML
 
 
 def graphiql() -> web.Response:

@@ -24,7 +24,7 @@ from graphql import (
     visit,
 )
 
-from gateway.graphql.costs import Cost, cost_with, prices
+from gateway.graphql.costs import Cost, prices, weigh
 from gateway.graphql.document_limits import measure
 from gateway.graphql.document_size import TOKENS, must_be_short
 from gateway.records.errors import Refusal
@@ -56,6 +56,8 @@ class Known:
     """The names of the operations that read nothing but the schema."""
     costs: Mapping[int, Cost]
     """The costs of the operations by their `id`."""
+    weights: Mapping[int, int]
+    """The number of requests that an operation counts as, where no variable changes it."""
 
     def operation(self, name: str | None) -> OperationDefinitionNode | None:
         """Return the operation with this name, or the only one; None when there is none."""
@@ -75,9 +77,11 @@ class Known:
 
         Raises query_too_complex when it costs too much.
         """
-        cost = cost_with(self.costs[id(operation)], operation, variables)
-        cost.must_be_affordable(introspection=self.introspects(operation))
-        return cost.weight
+        fixed = self.weights.get(id(operation))
+        if fixed is not None:
+            return fixed
+        cost = self.costs[id(operation)]
+        return weigh(cost, operation, variables, introspection=self.introspects(operation))
 
 
 class Documents:
@@ -120,9 +124,13 @@ class Documents:
             introspecting = frozenset(
                 name for name, operation in operations.items() if only_introspects(operation)
             )
-            known = Known(self._schema, document, "", operations, introspecting, costs)
-            for operation in operations.values():
-                known.weight(operation, variables)
+            weights = {}
+            for name, operation in operations.items():
+                cost = costs[id(operation)]
+                weight = weigh(cost, operation, variables, introspection=name in introspecting)
+                if not cost.varying:
+                    weights[id(operation)] = weight
+            known = Known(self._schema, document, "", operations, introspecting, costs, weights)
         except GraphQLError as error:
             raise Invalid([error], "rejected_parse") from None
         except Refusal as refusal:

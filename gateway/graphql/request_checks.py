@@ -15,7 +15,6 @@ from multidict import MultiMapping
 
 from gateway.domain.accounts.networks import share_of
 from gateway.domain.storefront.stores.store_directory import Directory, is_hostname_of, origins_of
-from gateway.graphql.responses import HEADERS
 from gateway.records.errors import Fault, Refusal
 from gateway.records.record import Record
 from gateway.server.app_keys import DIRECTORY
@@ -24,6 +23,9 @@ from gateway.server.http.client_address import CLIENT, Client
 from gateway.server.http.rate_limits import LIMITS, RATE_LIMIT
 from gateway.server.installation import SITE
 from gateway.server.web_origins import spelled
+
+HEADERS: web.RequestKey[dict[str, str]] = web.RequestKey("GRAPHQL_HEADERS")
+"""The headers that every response to this request has, set while it is examined."""
 
 
 async def admit(request: web.Request) -> None:

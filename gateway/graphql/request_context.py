@@ -7,6 +7,7 @@ resolved together ask for one key each; the units then run once, with all keys, 
 import asyncio
 from collections.abc import Awaitable, Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, Concatenate, TypeVar
 
 from aiohttp import web
@@ -250,6 +251,19 @@ class RequestContext:
                 "sign in again, or send no header.",
             )
         return visitor
+
+    async def shopper(self, hostname: str) -> Shopper:
+        """Return the visitor of the store, who may have a cart: a new one gets a token."""
+        visitor = await self.visitor(hostname)
+        if visitor.customer_id is None and visitor.cart_token is None:
+            visitor = replace(visitor, cart_token=self.cart_token(visitor.store))
+            self.keep_cart(visitor)
+            self.become(hostname, visitor)
+        return visitor
+
+    def keep_cart(self, visitor: Shopper) -> None:
+        """Prolong the life of the cookie with the visitor's cart."""
+        self.cookies.set_cart(visitor.cart_token, visitor.store["cookie_same_site"])
 
     @property
     def stores(self) -> list[Record]:

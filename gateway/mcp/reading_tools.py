@@ -14,7 +14,7 @@ from gateway.records import finding
 from gateway.records.draft import refusal
 from gateway.records.errors import Fault
 from gateway.rest.api_areas import reaches
-from gateway.rest.record_json import view
+from gateway.rest.record_json import members_of
 from gateway.rest.scans import scan
 
 PAGE: Final = 20
@@ -59,7 +59,7 @@ async def search(given: Call) -> dict[str, Any]:
     kinds = [BY_PLURAL[one] for one in tool_schemas.searchable() if reaches(caller, one)]
     groups = await scan(inner, caller, "searched", finding.find, kinds, words)
     matches = [
-        {"type": group.resource.plural, "record": view(record).members}
+        {"type": group.resource.plural, "record": members_of(record)}
         for group in groups
         for record in group.records
     ]

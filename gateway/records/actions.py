@@ -20,8 +20,7 @@ from gateway.records.record import ID, OWNER_ID, VERSION, Record, record_of
 from gateway.records.resource import Resource
 from gateway.records.values.formats import missing
 from outbox.database.transaction import Tx
-from outbox.events import NO_FIELDS, enqueue
-from outbox.events.record_fields import RecordField
+from outbox.events import NO_FIELDS, RecordField, enqueue
 from outbox.ids import is_id
 
 ANY = "*"

@@ -6,7 +6,7 @@ from typing import Any
 
 from gateway.records.errors import Fault, Refusal
 from gateway.records.resource import Field, Form
-from gateway.records.values.format import Read, Wrong, typed
+from gateway.records.values.formats import Wrong
 
 MOST_NAMED = 10
 """Names of unknown fields that a refusal has."""
@@ -54,16 +54,16 @@ def check(
     form: Form,
     sent: Mapping[str, Any],
     *,
-    read: Read = typed,
+    from_json: bool = False,
     creating: bool = False,
     takes: Sequence[str] | None = None,
 ) -> Draft:
-    """Check values by field name; `read` converts each from the form of the door.
+    """Check values by field name, in their JSON form with `from_json`, else typed.
 
     A create needs every required field, an update only the sent ones. `takes` lists the only
     fields that are writable, for the body of a verb.
     """
-    draft = Draft()
+    draft = Draft(dict(form.defaults) if creating else {})
     if takes is None:
         writable = form.creatable if creating else form.changeable
     else:
@@ -75,7 +75,7 @@ def check(
         elif value is None:
             _clear(draft, field, creating=creating)
         else:
-            _take(draft, field, value, read)
+            _take(draft, field, value, from_json=from_json)
             if field.format.parts is not None:
                 draft.ignored += unknown_members(field.format.schema, value, name)
     if creating:
@@ -106,14 +106,15 @@ def unknown_members(schema: Mapping[str, Any], value: Any, at: str) -> list[str]
     return found
 
 
-def _take(draft: Draft, field: Field, value: Any, read: Read) -> None:
+def _take(draft: Draft, field: Field, value: Any, *, from_json: bool) -> None:
     form = field.format
     try:
-        if form.parts is None:
-            value = read(form, value)
-            stored = form.check(value)
+        if form.parts is not None:
+            stored = form.parts(value, from_json)
         else:
-            stored = form.parts(value, read)
+            if from_json and form.read is not None:
+                value = form.read(value)
+            stored = form.check(value)
     except Wrong as wrong:
         draft.faults += wrong.faults(field.name)
         return
@@ -138,7 +139,6 @@ def _complete(draft: Draft, form: Form, sent: Mapping[str, Any]) -> None:
     for name in form.required:
         if name not in sent:
             draft.faults.append(Fault(name, "required", f"{name} is required."))
-    draft.values = {**form.defaults, **draft.values}
 
 
 def refusal(faults: Sequence[Fault]) -> Refusal:

@@ -15,7 +15,7 @@ from msgspec import Raw
 
 from gateway.records.derived import Derived
 from gateway.records.values import dates
-from gateway.records.values.format import Format
+from gateway.records.values.formats import Format
 
 HEADINGS = ("title", "name", "number", "code")
 """The fields that can name a record, in the order in which they are tried."""

@@ -18,7 +18,6 @@ from gateway.records.errors import Fault, Refusal
 from gateway.records.idempotency import Once, Outcomes
 from gateway.records.record import Record
 from gateway.records.resource import Resource
-from gateway.records.values.format import of_json
 from gateway.records.values.strictjson import InvalidJson, decode
 from gateway.rest.auth import authenticate, charge
 from gateway.rest.body import ignored, read_body
@@ -27,8 +26,7 @@ from gateway.rest.document.operations import Operation
 from gateway.rest.errors import STATUS
 from gateway.rest.params import once_of
 from gateway.rest.preferences import is_strict, unasked
-from gateway.rest.record_json import Response, respond
-from gateway.rest.stored_responses import keep, restore
+from gateway.rest.record_json import answer, keep, restore
 from gateway.server.app_keys import DB
 from outbox.database.transaction import Database, Tx, brief
 
@@ -61,15 +59,17 @@ def batch(resource: Resource, unit: Create) -> Operation:
         headers = ignored(Draft(ignored=[*asked.ignored], strict=asked.strict))
         if asked.atomic:
 
-            def response(ids: Sequence[str]) -> Response:
-                return Response(207, headers, _encode({"results": [*map(_made, range(MOST), ids)]}))
+            def response(ids: Sequence[str]) -> web.Response:
+                return answer({"results": [*map(_made, range(MOST), ids)]}, 207, headers)
 
             outcomes = Outcomes(response, keep, restore)
-            return respond(
-                await idempotency.write(db, use, outcomes, _all, caller, asked.items, create=unit)
+            return await idempotency.write(
+                db, use, outcomes, _all, caller, asked.items, create=unit
             )
         results, replayed = await _each(db, caller, unit, asked.items, use)
-        return respond(Response(207, headers, _encode({"results": results}), replayed))
+        if replayed:
+            headers["Idempotent-Replayed"] = "true"
+        return answer({"results": results}, 207, headers)
 
     return describe.batch(resource, MOST)(handle)
 
@@ -100,7 +100,7 @@ def _read(request: web.Request, resource: Resource, body: bytes) -> _Batch:
 def _draft(resource: Resource, item: Any, *, strict: bool) -> Draft:
     if not isinstance(item, dict):
         return Draft(unreadable=Refusal("validation_error", "Send a JSON object as the item."))
-    draft = check(resource, item, read=of_json, creating=True)
+    draft = check(resource, item, from_json=True, creating=True)
     draft.strict = strict
     return draft
 

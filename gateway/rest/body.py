@@ -11,7 +11,6 @@ from msgspec import Struct
 from gateway.records.draft import STRICT, Draft, check
 from gateway.records.errors import Refusal
 from gateway.records.resource import Form
-from gateway.records.values.format import of_json
 from gateway.records.values.strictjson import InvalidJson, decode
 from gateway.rest.errors import JSON
 from gateway.rest.preferences import APPLIED, is_strict, unasked
@@ -54,7 +53,7 @@ def draft_of(
         return Draft(unreadable=Refusal("invalid_json", str(error)))
     if not isinstance(sent, dict):
         return Draft(unreadable=Refusal("validation_error", "Send a JSON object as the body."))
-    draft = check(form, sent, read=of_json, creating=creating, takes=takes)
+    draft = check(form, sent, from_json=True, creating=creating, takes=takes)
     draft.strict = "Prefer" in request.headers and is_strict(request)
     if draft.strict:
         draft.ignored += unasked(request)

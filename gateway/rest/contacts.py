@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-import msgspec
 from aiohttp import web
 
 from gateway.domain.contacts import upsert
@@ -16,9 +15,7 @@ from gateway.rest.body import draft_of, ignored, read_body
 from gateway.rest.document import describe, shapes
 from gateway.rest.document.operations import Operation, Response, Shape, path_of
 from gateway.rest.params import once_of
-from gateway.rest.record_json import Response as Written
-from gateway.rest.record_json import respond_to_write, view
-from gateway.rest.stored_responses import keep, restore
+from gateway.rest.record_json import keep, readable, restore, written
 from gateway.server.app_keys import DB
 from outbox.database.transaction import brief
 
@@ -36,23 +33,20 @@ async def _upsert(request: web.Request) -> web.Response:
         # A field that only a new contact takes is ignored, but not unknown.
         changes.ignored = new.ignored
 
-    def response(outcome: tuple[Record, bool]) -> Written:
+    def response(outcome: tuple[Record, bool]) -> web.Response:
         record, created = outcome
-        state = view(record)
-        headers = {"ETag": state.etag, "X-Created": "true" if created else "false"}
+        headers = {"X-Created": "true" if created else "false"}
         if created:
             headers["Location"] = f"{path_of(CONTACTS)}/{record.id}"
         draft: Draft = new if created else changes
-        return Written(
-            201 if created else 200, headers | ignored(draft), msgspec.json.encode(state.shown)
-        )
+        return written(record, 201 if created else 200, headers | ignored(draft))
 
     use = once_of(caller, request.headers.get("Idempotency-Key"), "POST", request.path, body)
     outcomes = Outcomes(response, keep, restore)
-    written = await idempotency.write(
+    put = await idempotency.write(
         request.app[DB], use, outcomes, _put, caller, new=new, changes=changes
     )
-    return respond_to_write(caller, written)
+    return readable(caller, put)
 
 
 def _body() -> Shape:

@@ -29,10 +29,9 @@ from gateway.rest.document.describe import IDEMPOTENCY_KEY, id_of, page_size
 from gateway.rest.document.operations import Parameter, operation
 from gateway.rest.errors import JSON
 from gateway.rest.params import once_of
-from gateway.rest.record_json import Response, respond_to_write
+from gateway.rest.record_json import answer, keep, readable, restore
 from gateway.rest.scans import scan
 from gateway.rest.shown_waits import Waiting
-from gateway.rest.stored_responses import keep, restore
 from gateway.server.app_keys import DB
 from gateway.server.http import bodies
 from outbox.database.transaction import brief
@@ -253,16 +252,16 @@ async def replay_delivery(request: web.Request) -> web.Response:
     # The handler ignores the body, so any body is valid.
     body = await bodies.read(request)
 
-    def response(done: single_deliveries.Replayed) -> Response:
+    def response(done: single_deliveries.Replayed) -> web.Response:
         members = members_of(done.delivery, done.active, db.clock.wall(), done.waiting)
         shown = ReplayedDelivery(
             **members, warnings=[] if done.twin is None else [DeliveryWarning(TWICE, done.twin)]
         )
-        return Response(202, {"Location": f"{PATH}/{done.delivery.id}"}, _encode(shown))
+        return answer(shown, 202, {"Location": f"{PATH}/{done.delivery.id}"})
 
     use = once_of(caller, request.headers.get("Idempotency-Key"), "POST", request.path, body)
     outcomes = Outcomes(response, keep, restore)
-    return respond_to_write(
+    return readable(
         caller,
         await idempotency.write(db, use, outcomes, _replay, caller, request.match_info["id"]),
     )

@@ -17,7 +17,7 @@ from gateway.records.idempotency import Once
 from gateway.records.query import LIMIT, MOST, Query
 from gateway.records.resource import Kind, Resource
 from gateway.records.values import cnpj, dates, formats, numbers
-from gateway.records.values.format import Format, Wrong, of_json
+from gateway.records.values.formats import Format, Wrong
 from gateway.records.values.strictjson import InvalidJson, decode
 from outbox.ids import is_id
 
@@ -131,7 +131,7 @@ def _json(form: Format) -> Callable[[str], Any]:
             value = decode(text.encode(errors="replace"))
         except InvalidJson as error:
             raise Wrong("wrong_type", str(error)) from None
-        return form.accept(value, of_json)
+        return form.accept(value)
 
     return read
 

@@ -8,8 +8,7 @@ from gateway.domain.images.encoding import LONGEST_SIDE, MOST_BYTES
 from gateway.domain.sales import products
 from gateway.domain.sales.products import PRODUCTS
 from gateway.records import actions
-from gateway.records.values.format import Wrong
-from gateway.records.values.formats import text
+from gateway.records.values.formats import Wrong, text
 from gateway.rest.auth import authenticate
 from gateway.rest.body import PRIVATE
 from gateway.rest.document import describe, shapes

@@ -12,7 +12,7 @@ from aiohttp import web
 from gateway.records.draft import STRICT, refusal
 from gateway.records.errors import Fault
 from gateway.records.values import numbers
-from gateway.records.values.format import Wrong, of_json
+from gateway.records.values.formats import Wrong
 from gateway.records.values.schemas import ANY_ID, MOMENT, PLACE_ID, Schema
 from gateway.records.values.strictjson import InvalidJson, decode
 from gateway.rest import paging, preferences
@@ -85,7 +85,7 @@ def _whole(schema: Schema) -> Rule:
 
 def _is_money(text: str) -> bool:
     try:
-        _MONEY.accept(decode(text.encode(errors="replace")), of_json)
+        _MONEY.accept(decode(text.encode(errors="replace")))
     except (InvalidJson, Wrong):
         return False
     return True

@@ -1,8 +1,8 @@
-"""Converts records to their JSON form and ETag, and writes the responses to writes."""
+"""Converts records to their JSON form and ETag, and makes the responses to writes."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -16,21 +16,8 @@ from gateway.records.values import dates
 from gateway.rest.errors import JSON
 
 _FIRST = len(SYSTEM_COLUMNS)
-
-
-class View(Struct, frozen=True):
-    """A record in its JSON form, and the ETag that changes with it."""
-
-    record_id: str
-    shown: Struct | Mapping[str, Any]
-    etag: str
-    """With quotes."""
-
-    @property
-    def members(self) -> dict[str, Any]:
-        """The JSON members by name, without unset ones."""
-        members: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(self.shown))
-        return members
+_encode = msgspec.json.Encoder().encode
+NONE: Mapping[str, str] = MappingProxyType({})
 
 
 @lru_cache(maxsize=256)
@@ -42,12 +29,6 @@ def shape(resource: Resource) -> type[Struct]:
     members += [(d.name, Any, UNSET) for d in resource.derived if d.name not in resource.named]
     members += [("createdAt", Any, None), ("updatedAt", Any, None)]
     return msgspec.defstruct(resource.noun.capitalize(), members, omit_defaults=True, frozen=True)
-
-
-def view(record: Record) -> View:
-    """Return the JSON form of a record and its ETag."""
-    [members] = shown(record.resource, [record])
-    return View(record.id, members, quoted(record.etag))
 
 
 def quoted(etag: str) -> str:
@@ -84,31 +65,44 @@ def shown(resource: Resource, records: Sequence[Record]) -> list[Struct]:
     return members
 
 
-@dataclass(frozen=True, slots=True)
-class Response:
-    """The complete response to a write."""
-
-    status: int
-    headers: dict[str, str]
-    body: bytes
-    replayed: bool = False
+def members_of(record: Record) -> dict[str, Any]:
+    """Return the JSON members of a record by name, without unset ones."""
+    [one] = shown(record.resource, [record])
+    members: dict[str, Any] = msgspec.json.decode(_encode(one))
+    return members
 
 
-def respond_to_write(caller: Actor, response: Response) -> web.Response:
-    """Return the response to a write; without the scope `read` its body is the id alone.
+def written(record: Record, status: int = 200, headers: Mapping[str, str] = NONE) -> web.Response:
+    """Return the response to a write: its record."""
+    [members] = shown(record.resource, [record])
+    return answer(members, status, {"ETag": quoted(record.etag), **headers})
+
+
+def answer(members: Any, status: int = 200, headers: Mapping[str, str] = NONE) -> web.Response:
+    """Return the response with these members."""
+    headers = {"Content-Type": JSON, **headers}
+    return web.Response(status=status, body=_encode(members), headers=headers)
+
+
+def readable(caller: Actor, response: web.Response) -> web.Response:
+    """Return the response to a write for its caller: without the scope `read` the id alone.
 
     The kept response is complete; each repeat shows what its own credential can read.
     """
-    if "read" in caller.scopes:
-        return respond(response)
-    whole: dict[str, Any] = msgspec.json.decode(response.body)
-    shown = {k: v for k, v in whole.items() if k == "id"}
-    return respond(replace(response, body=msgspec.json.encode(shown)))
+    if "read" not in caller.scopes and isinstance(response.body, bytes):
+        whole: dict[str, Any] = msgspec.json.decode(response.body)
+        response.body = _encode({k: v for k, v in whole.items() if k == "id"})
+    return response
 
 
-def respond(response: Response) -> web.Response:
-    """Return the HTTP response, with Idempotent-Replayed when it is a repeat."""
-    headers = {"Content-Type": JSON, **response.headers}
-    if response.replayed:
-        headers["Idempotent-Replayed"] = "true"
-    return web.Response(status=response.status, body=response.body, headers=headers)
+def keep(response: web.Response) -> str:
+    """Return a response as text for a repeated Idempotency-Key."""
+    assert isinstance(response.body, bytes)
+    return _encode((response.status, dict(response.headers), response.body.decode())).decode()
+
+
+def restore(text: str) -> web.Response:
+    """Return the response of a repeated request, which says that it is a repeat."""
+    status, headers, body = msgspec.json.decode(text, type=tuple[int, dict[str, str], str])
+    headers = {"Content-Type": JSON, **headers, "Idempotent-Replayed": "true"}
+    return web.Response(status=status, body=body.encode(), headers=headers)

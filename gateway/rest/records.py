@@ -3,7 +3,6 @@
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
-import msgspec
 from aiohttp import web
 
 from gateway.domain.catalogue import Change, Create, Delete
@@ -24,10 +23,9 @@ from gateway.rest.document.schema_parts import title_of
 from gateway.rest.errors import JSON
 from gateway.rest.first_pages import First
 from gateway.rest.params import expected_of, once_of, query_of
-from gateway.rest.record_json import Response, View, respond, respond_to_write, view
+from gateway.rest.record_json import answer, keep, quoted, readable, restore, shown, written
 from gateway.rest.scans import scan
 from gateway.rest.selections import selection_of
-from gateway.rest.stored_responses import keep, restore
 from gateway.server.app_keys import DB
 from gateway.server.http import bodies
 from gateway.server.http.rate_limits import LIMITS
@@ -36,8 +34,6 @@ from outbox.database.transaction import Tx, brief
 Verb = Callable[[Tx, Actor, str], Awaitable[Record]]
 VerbWith = Callable[[Tx, Actor, str, Draft], Awaitable[Record]]
 Ready = Callable[[web.Request, Draft], None]
-
-_encode = msgspec.json.Encoder().encode
 
 
 def create(resource: Resource, unit: Create) -> Operation:
@@ -49,10 +45,9 @@ def create(resource: Resource, unit: Create) -> Operation:
         body = await read_body(request)
         draft = draft_of(request, resource, body, creating=True)
 
-        def response(record: Record) -> Response:
-            state = view(record)
-            headers = {"ETag": state.etag, "Location": f"{path}/{record.id}"}
-            return Response(201, headers | ignored(draft), _encode(state.shown))
+        def response(record: Record) -> web.Response:
+            headers = {"Location": f"{path}/{record.id}", **ignored(draft)}
+            return written(record, 201, headers)
 
         return await _once(request, caller, body, response, unit, draft)
 
@@ -69,7 +64,9 @@ def read(resource: Resource) -> Operation:
         if chosen is not None and chosen.includes:
             return await selections.one(request, caller, resource, record_id, chosen)
         record = await request.app[DB].read(actions.read, caller, resource, record_id)
-        return show(request, view(record) if chosen is None else chosen.view(record))
+        show_some = shown if chosen is None else chosen.shown
+        [members] = show_some(resource, [record])
+        return show(request, members, quoted(record.etag))
 
     return describe.read(resource)(handle)
 
@@ -85,7 +82,7 @@ def change(resource: Resource, unit: Change, refusals: Sequence[str] = ()) -> Op
             unit, caller, request.match_info["id"], draft,
             expected_of(request.headers.get("If-Match")),
         )  # fmt: skip
-        return show_change(caller, view(changed), draft)
+        return readable(caller, written(changed, headers=ignored(draft)))
 
     return describe.change(resource, refusals)(handle)
 
@@ -102,7 +99,7 @@ def remove(resource: Resource, unit: Delete | None = None) -> Operation:
         expected = expected_of(request.headers.get("If-Match"))
         await request.app[DB].write(unit or plain, caller, record_id, expected)
         body = {"message": shapes.delete_message(resource), "id": record_id.lower()}
-        return respond(Response(200, {}, _encode(body)))
+        return answer(body)
 
     return describe.remove(resource)(handle)
 
@@ -114,13 +111,9 @@ def verb(resource: Resource, unit: Verb, summary: str, refusals: Sequence[str] =
     async def handle(request: web.Request) -> web.Response:
         caller = await authenticate(request)
 
-        def response(done: Record) -> Response:
-            state = view(done)
-            return Response(200, {"ETag": state.etag}, _encode(state.shown))
-
         # The handler ignores the body, so any body is valid.
         body = await bodies.read(request)
-        return await _once(request, caller, body, response, unit, request.match_info["id"])
+        return await _once(request, caller, body, written, unit, request.match_info["id"])
 
     return describe.verb(resource, _word(unit), summary, refusals=refusals)(handle)
 
@@ -150,12 +143,11 @@ def verb_with(
         draft = draft_of(request, fields, body or b"{}", takes=takes)
         ready(request, draft)
 
-        def response(done: Record) -> Response:
-            state = view(done)
-            headers = {"ETag": state.etag} | ignored(draft)
-            if makes is not None:
-                headers["Location"] = f"{path_of(makes)}/{done.id}"
-            return Response(200 if makes is None else 201, headers, _encode(state.shown))
+        def response(done: Record) -> web.Response:
+            headers = ignored(draft)
+            if makes is None:
+                return written(done, headers=headers)
+            return written(done, 201, {**headers, "Location": f"{path_of(makes)}/{done.id}"})
 
         arguments = (request.match_info["id"], draft)
         return await _once(request, caller, body, response, unit, *arguments)
@@ -224,32 +216,25 @@ async def _once(
     request: web.Request,
     caller: Actor,
     body: bytes,
-    response: Callable[[Record], Response],
+    response: Callable[[Record], web.Response],
     unit: Callable[..., Awaitable[Record]],
     *args: Any,
 ) -> web.Response:
     """Return the response to a POST, whose unit runs once for each Idempotency-Key."""
     db, key = request.app[DB], request.headers.get("Idempotency-Key")
     if key is None:
-        return respond_to_write(caller, response(await db.write(unit, caller, *args)))
+        return readable(caller, response(await db.write(unit, caller, *args)))
     use = once_of(caller, key, "POST", request.path, body)
     outcomes = Outcomes(response, keep, restore)
-    return respond_to_write(caller, await idempotency.write(db, use, outcomes, unit, caller, *args))
+    return readable(caller, await idempotency.write(db, use, outcomes, unit, caller, *args))
 
 
-def show(request: web.Request, state: View) -> web.Response:
-    """Return 200 with the record, or 304 when the client has the current state."""
-    headers = {"ETag": state.etag}
-    if _is_known(state.etag, request.headers.get("If-None-Match")):
+def show(request: web.Request, members: Any, etag: str) -> web.Response:
+    """Return 200 with the members, or 304 when the client has the current state."""
+    headers = {"ETag": etag}
+    if _is_known(etag, request.headers.get("If-None-Match")):
         return web.Response(status=304, headers=headers)
-    headers["Content-Type"] = JSON
-    return web.Response(body=_encode(state.shown), headers=headers)
-
-
-def show_change(caller: Actor, changed: View, draft: Draft) -> web.Response:
-    """Return 200 with the changed record and the names of ignored fields."""
-    headers = {"ETag": changed.etag} | ignored(draft)
-    return respond_to_write(caller, Response(200, headers, _encode(changed.shown)))
+    return answer(members, headers=headers)
 
 
 def _word(unit: Any) -> str:

@@ -19,7 +19,7 @@ from gateway.records.resource import Resource
 from gateway.rest import lists, preferences
 from gateway.rest.auth import charge
 from gateway.rest.errors import JSON
-from gateway.rest.record_json import View, quoted, shape, shown
+from gateway.rest.record_json import shape, shown
 from gateway.rest.scans import scan
 from gateway.server.http.answers import Flow
 
@@ -48,11 +48,6 @@ class Selection:
             {name: value for name in names if (value := getattr(one, name)) is not omitted[name]}
             for one in whole
         ]
-
-    def view(self, record: Record) -> View:
-        """Return the JSON form of a record and the ETag that it has whole."""
-        [members] = self.shown(record.resource, [record])
-        return View(record.id, members, quoted(record.etag))
 
     def whole(self, resource: Resource, content: Page) -> Page:
         """Return a page without long records when none of the members is long."""

@@ -1,7 +1,7 @@
 """Makes the handlers that read and change one row of settings of an account."""
 
 from collections.abc import Awaitable, Callable
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from aiohttp import web
 from msgspec import Struct
@@ -10,11 +10,11 @@ from gateway.records.access import Actor
 from gateway.records.draft import Draft
 from gateway.records.resource import Form
 from gateway.rest.auth import authenticate
-from gateway.rest.body import draft_of, read_body
+from gateway.rest.body import draft_of, ignored, read_body
 from gateway.rest.document.operations import Handler
 from gateway.rest.params import expected_of
-from gateway.rest.record_json import View, quoted
-from gateway.rest.records import show, show_change
+from gateway.rest.record_json import answer, quoted, readable
+from gateway.rest.records import show
 from gateway.server.app_keys import DB
 from outbox.database.transaction import Tx
 
@@ -35,7 +35,7 @@ def reads(unit: Callable[[Tx, Actor], Awaitable[S]], shape: Callable[[S], Struct
     async def handle(request: web.Request) -> web.StreamResponse:
         caller = await authenticate(request)
         settings = await request.app[DB].read(unit, caller)
-        return show(request, _view(caller, settings, shape))
+        return show(request, shape(settings), _etag(settings))
 
     return handle
 
@@ -52,10 +52,11 @@ def changes(
         draft = draft_of(request, form, await read_body(request), creating=False)
         expected = expected_of(request.headers.get("If-Match"))
         changed = await request.app[DB].write(unit, caller, draft, expected)
-        return show_change(caller, _view(caller, changed, shape), draft)
+        headers = {"ETag": _etag(changed), **ignored(draft)}
+        return readable(caller, answer(shape(changed), headers=headers))
 
     return handle
 
 
-def _view(caller: Actor, settings: S, shape: Callable[[S], Any]) -> View:
-    return View(caller.owner_id, shape(settings), quoted(str(settings.version)))
+def _etag(settings: Versioned) -> str:
+    return quoted(str(settings.version))

@@ -2,8 +2,7 @@
 
 from collections.abc import Sequence
 
-from outbox.events import cloud_events
-from outbox.events.event_body import thin
+from outbox.events import cloud_events, thin
 from outbox.sending.request import RECORD_URL, Header
 
 

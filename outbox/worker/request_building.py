@@ -12,8 +12,7 @@ from urllib.parse import urlsplit
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from outbox.durations import SECOND
-from outbox.events import cloud_events
-from outbox.events.event_body import thin
+from outbox.events import cloud_events, thin
 from outbox.queue.state.claimed_deliveries import MOST_ATTEMPTS, Claimed, Endpoint
 from outbox.queue.state.policy import Schedule, parse_schedule
 from outbox.sending.client_credentials import ClientCredentials

@@ -9,9 +9,9 @@ from gateway.domain.contacts.contacts import CONTACTS
 from gateway.records import actions
 from gateway.records.access import Actor
 from gateway.records.errors import Refusal
+from gateway.records.record import Record
 from gateway.records.resource import Resource
 from gateway.rest.params import expected_of
-from gateway.rest.record_json import View, view
 from outbox.database.transaction import Database
 from tests.support.records import asked
 
@@ -19,17 +19,19 @@ ANA = Actor("a" * 24, "api_key")
 BAD = ("validation_error", "invalid_reference")
 
 
-async def made(db: Database, resource: Resource = CONTACTS, who: Actor = ANA, **body: Any) -> View:
+async def made(
+    db: Database, resource: Resource = CONTACTS, who: Actor = ANA, **body: Any
+) -> Record:
     draft = asked(resource, {"name": "Maria"} | body, creating=True)
-    return view(await db.write(actions.create, who, resource, draft))
+    return await db.write(actions.create, who, resource, draft)
 
 
 async def changed(
     db: Database, record_id: str, if_match: str | None = None, who: Actor = ANA, **body: Any
-) -> View:
+) -> Record:
     draft = asked(CONTACTS, body)
     expected = expected_of(if_match)
-    return view(await db.write(actions.change, who, CONTACTS, record_id, draft, expected))
+    return await db.write(actions.change, who, CONTACTS, record_id, draft, expected)
 
 
 async def refused(awaited: Any) -> Refusal:
@@ -40,7 +42,7 @@ async def refused(awaited: Any) -> Refusal:
 
 async def test_if_match_guards_updates_and_deletes(db: Database) -> None:
     contact = await made(db)
-    record_id = contact.members["id"]
+    record_id = contact.id
     await changed(db, record_id, '"1"', name="Two")
     for stale in ('"1"', 'W/"2"', "2", '"x", "y"'):
         assert (
@@ -57,11 +59,11 @@ async def test_if_match_guards_updates_and_deletes(db: Database) -> None:
 
 
 async def test_one_of_the_concurrent_changes_with_the_same_if_match_succeeds(db: Database) -> None:
-    contact = (await made(db)).members["id"]
+    contact = (await made(db)).id
     outcomes = await asyncio.gather(
         *(changed(db, contact, '"1"', notes=f"note {i}") for i in range(8)), return_exceptions=True
     )
-    won = [o for o in outcomes if isinstance(o, View)]
+    won = [o for o in outcomes if isinstance(o, Record)]
     assert len(won) == 1
     assert all(o.code == "precondition_failed" for o in outcomes if isinstance(o, Refusal))
     assert len(won) + sum(isinstance(o, Refusal) for o in outcomes) == 8

@@ -6,9 +6,8 @@ from gateway.domain.catalogue import EVENTS
 from gateway.rest.document import operational_entries
 from gateway.rest.document.webhook_entries import ATTRIBUTES, FORMATS, HEADERS, body_of, cause_of
 from outbox.durations import SECOND
-from outbox.events import cloud_events
+from outbox.events import cloud_events, encode
 from outbox.events.cloud_events import Facts, extensions, source_of
-from outbox.events.event_body import encode
 from outbox.sending.request import REQUEST_ORIGIN
 
 ASKS = (

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from outbox.events.event_body import encode
+from outbox.events import encode
 from outbox.sending.request import Request, compose, new_secret, sign_standard
 from tests.architecture.tree import ROOT
 

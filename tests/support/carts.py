@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from gateway.graphql.node_ids import global_id, record_id
+from gateway.records.values.global_ids import global_id, record_id
 from outbox.database.transaction import Tx
 from tests.support.shop import Answer, Browser, Shop
 

@@ -11,7 +11,6 @@ from gateway.records.cursors import text_of
 from gateway.records.draft import Draft, check
 from gateway.records.query import Page
 from gateway.records.resource import Form, Resource
-from gateway.records.values.format import of_json
 from gateway.rest.params import query_of
 from gateway.rest.record_json import shown
 from outbox.database.transaction import Database
@@ -19,7 +18,7 @@ from outbox.database.transaction import Database
 
 def asked(form: Form, body: Mapping[str, Any], *, creating: bool = False) -> Draft:
     """Return the draft of a body with these JSON values."""
-    return check(form, body, read=of_json, creating=creating)
+    return check(form, body, from_json=True, creating=creating)
 
 
 async def listed(

@@ -10,7 +10,6 @@ from gateway.records import store
 from gateway.records.draft import check
 from gateway.records.record import ID
 from gateway.records.resource import Resource
-from gateway.records.values.format import of_json
 from outbox.database.transaction import Database, Tx
 
 
@@ -55,8 +54,8 @@ async def _some(
 def whole(resource: Resource) -> dict[str, Any]:
     """Return the values by column of a record with every field that a client can see."""
     sent = {f.name: f.example for f in resource.fields if f.on_create}
-    values = check(resource, sent, read=of_json, creating=True).values
+    values = check(resource, sent, from_json=True, creating=True).values
     for field in resource.fields:
         if values.get(field.column) is None and field.example is not None:
-            values[field.column] = field.format.accept(field.example, of_json)
+            values[field.column] = field.format.accept(field.example)
     return values

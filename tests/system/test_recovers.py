@@ -12,7 +12,7 @@ from functools import partial
 
 from outbox.database import sql
 from outbox.database.transaction import Tx
-from outbox.events.event_body import message
+from outbox.events import message
 from outbox.ids import Ids
 from tests.support.deployed import Deployed, deployed
 from tests.support.engines import Engine

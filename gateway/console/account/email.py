@@ -15,7 +15,7 @@ from gateway.domain.accounts.users import LONGEST_EMAIL
 from gateway.records.errors import Refusal
 from gateway.records.values import formats
 from gateway.records.values.emails import fold_email
-from gateway.records.values.format import Wrong
+from gateway.records.values.formats import Wrong
 from gateway.server.app_keys import DB
 from gateway.server.http.rate_limits import LIMITS
 from gateway.server.installation import SITE

@@ -18,7 +18,7 @@ from gateway.domain.accounts.passwords import LONGEST, SHORTEST, weakness_of
 from gateway.records.errors import Refusal
 from gateway.records.values import formats
 from gateway.records.values.emails import fold_email
-from gateway.records.values.format import Wrong
+from gateway.records.values.formats import Wrong
 from gateway.server.app_keys import CELLS, CREDENTIALS, DB, PASSWORDS
 from gateway.server.http.rate_limits import LIMITS
 from gateway.server.installation import SITE

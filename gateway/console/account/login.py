@@ -18,7 +18,7 @@ from gateway.records.access import Actor
 from gateway.records.errors import Fault, Refusal
 from gateway.records.values import formats
 from gateway.records.values.emails import fold_email
-from gateway.records.values.format import Wrong
+from gateway.records.values.formats import Wrong
 from gateway.records.values.patterns import NOT_TEXT
 from gateway.server.app_keys import CELLS, DB, PASSWORDS, SIGN_IN
 from gateway.server.http.rate_limits import LIMITS

@@ -23,7 +23,6 @@ from gateway.records.draft import Draft, check
 from gateway.records.errors import Refusal
 from gateway.records.places import Place
 from gateway.records.record import Record
-from gateway.records.values.format import of_json
 from gateway.server.app_keys import DB
 from outbox.database.transaction import Tx
 
@@ -116,7 +115,7 @@ def _draft(form: Form) -> Draft:
         values = {"status": act}
     else:
         raise Refusal("not_found", "error.not_found_help")
-    return check(DEALS, values, read=of_json)
+    return check(DEALS, values, from_json=True)
 
 
 @dataclass(frozen=True, slots=True)

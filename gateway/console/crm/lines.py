@@ -27,7 +27,6 @@ from gateway.records.draft import Draft, check
 from gateway.records.errors import Fault, Refusal
 from gateway.records.query import Query
 from gateway.records.record import Record
-from gateway.records.values.format import of_json
 from gateway.server.app_keys import DB
 from gateway.texts import Texts
 from outbox.database.transaction import Tx
@@ -81,7 +80,7 @@ async def edit(
         if product is not None:
             typed["items"] = [*typed["items"], _line(product, texts)]
     values = inputs.values(typed, used, texts, creating=True)
-    draft = check(kind.resource, values, read=of_json, takes=AMOUNTS)
+    draft = check(kind.resource, values, from_json=True, takes=AMOUNTS)
     looked = await request.app[DB].scan(
         visitor.actor.owner_id, _look, visitor.actor, kind, draft, asked
     )

@@ -13,7 +13,7 @@ from gateway.records.access import Actor
 from gateway.records.errors import Refusal
 from gateway.records.resource import Resource
 from gateway.records.values import formats
-from gateway.records.values.format import Wrong
+from gateway.records.values.formats import Wrong
 from gateway.server.app_keys import CELLS, DB
 from gateway.server.installation import SITE
 from outbox.database.transaction import Tx

@@ -16,7 +16,6 @@ from gateway.records.access import Actor
 from gateway.records.draft import Draft, check
 from gateway.records.errors import Refusal
 from gateway.records.resource import Form as Fields
-from gateway.records.values.format import of_json
 from gateway.server.app_keys import DB
 from outbox.database.transaction import Tx
 
@@ -46,7 +45,7 @@ async def save(
     texts, version = request[READER].texts, form.text("version")
     form_inputs = inputs.inputs(texts, fields.fields)
     typed = inputs.of_form(form, form_inputs)
-    draft = check(fields, inputs.values(typed, form_inputs, texts, creating=False), read=of_json)
+    draft = check(fields, inputs.values(typed, form_inputs, texts, creating=False), from_json=True)
     try:
         await request.app[DB].write(unit, visitor.actor, draft, frozenset({version}))
     except Refusal as refusal:

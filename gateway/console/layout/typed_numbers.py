@@ -4,7 +4,7 @@ from decimal import Decimal
 from typing import Any
 
 from gateway.records.values import written_numbers
-from gateway.records.values.format import Wrong
+from gateway.records.values.formats import Wrong
 from gateway.texts import Texts
 
 

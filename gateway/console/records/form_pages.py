@@ -17,9 +17,8 @@ from gateway.console.layout.forms import Form
 from gateway.console.layout.guard import SignedIn
 from gateway.console.layout.reader import READER
 from gateway.console.records import facts, inputs, reference_search, references
-from gateway.console.records.inputs import Input, Typed
+from gateway.console.records.inputs import Input, Picked, Typed
 from gateway.console.records.nouns import Words
-from gateway.console.records.reference_input import Picked
 from gateway.console.records.reference_search import Match
 from gateway.console.records.resource_pages import ResourcePages
 from gateway.domain.catalogue import BY_TABLE
@@ -27,7 +26,6 @@ from gateway.records.access import Actor
 from gateway.records.draft import check
 from gateway.records.errors import Refusal
 from gateway.records.record import Record
-from gateway.records.values.format import of_json
 from gateway.server.app_keys import DB
 from outbox.database.transaction import Tx
 from outbox.ids import is_id
@@ -89,7 +87,7 @@ async def create(
         return _show(section, request, visitor, filled)
     texts = request[READER].texts
     values = inputs.values(typed, form_inputs, texts, creating=True, zone=actor.zone)
-    draft = check(section.resource, values, read=of_json, creating=True)
+    draft = check(section.resource, values, from_json=True, creating=True)
     try:
         record = await request.app[DB].write(section.entry.create, actor, draft)
     except Refusal as refusal:
@@ -141,7 +139,7 @@ async def edit(
         # Other sections may have been saved meanwhile; this one is as it was.
         version = record.etag
     values = inputs.values(typed, changed, texts, creating=False, zone=actor.zone)
-    draft = check(section.resource, values, read=of_json)
+    draft = check(section.resource, values, from_json=True)
     try:
         await db.write(section.entry.change, actor, record.id, draft, frozenset({version}))
     except Refusal as refusal:

@@ -6,11 +6,12 @@ false for a box, the list of the ticked options, and a list of the same for rows
 It is one module because each kind of input is made, read and shown by the same rules.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 from zoneinfo import ZoneInfo
 
 from msgspec import json
@@ -20,7 +21,6 @@ from gateway.console.layout.forms import Form
 from gateway.console.layout.reader import EPOCH
 from gateway.console.records.hints import useful
 from gateway.console.records.nouns import label_of
-from gateway.console.records.reference_input import Picked, picked, several_picked
 from gateway.records.errors import Fault
 from gateway.records.record import Record
 from gateway.records.resource import Field
@@ -28,6 +28,7 @@ from gateway.records.values import dates
 from gateway.records.values.masks import masked
 from gateway.records.values.strictjson import InvalidJson, decode
 from gateway.texts import Texts
+from outbox.ids import is_id
 
 Kind = Literal[
     "text", "long", "number", "money", "choice", "several", "box", "lines", "rows", "time", "json",
@@ -40,6 +41,15 @@ LINE = 2_048
 """A text that may be longer has several lines."""
 CENT = 0.01
 PERCENT = 100
+MARKED = re.compile(r" · ([0-9a-f]{24})$", re.ASCII)
+"""The end of a suggestion whose name others have too."""
+
+
+class Picked(NamedTuple):
+    """What was typed into an input of a record: a name or an id, and the id that it stands for."""
+
+    text: str = ""
+    id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -335,3 +345,31 @@ def instant(text: str, zone: str, *, bare: bool) -> str | None:
         return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     except (ValueError, OverflowError):
         return text
+
+
+def picked(form: Form, name: str) -> Picked:
+    """Return what was typed for a record: the match that was chosen, else the text.
+
+    The id stands for the text only while the text is the one that was shown with it.
+    """
+    text, chosen = form.text(name).strip(), form.text(f"{name}.pick").lower()
+    known, shown = form.text(f"{name}.is").lower(), form.text(f"{name}.as")
+    if is_id(chosen):
+        return Picked(text or chosen, chosen)
+    marked = MARKED.search(text)
+    if marked is not None:
+        return Picked(text, marked[1])
+    if is_id(text):
+        return Picked(text, text.lower())
+    return Picked(text, known if text and text == shown and is_id(known) else "")
+
+
+def several_picked(form: Form, name: str) -> list[Picked]:
+    """Return what was typed into a list of such inputs, without empty ones."""
+    found, place = [], 0
+    while form.all(f"{name}[{place}]"):
+        one = picked(form, f"{name}[{place}]")
+        if one.text:
+            found.append(one)
+        place += 1
+    return found

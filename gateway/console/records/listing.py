@@ -15,7 +15,7 @@ from gateway.records.places import Place
 from gateway.records.query import Query
 from gateway.records.resource import Filter, Resource
 from gateway.records.values import cnpj, dates, numbers, written_numbers
-from gateway.records.values.format import Wrong, of_json
+from gateway.records.values.formats import Wrong
 from gateway.texts import Texts
 from outbox.ids import is_id
 
@@ -224,7 +224,7 @@ def _cursor(text: str) -> str:
 
 def _money(text: str) -> Any:
     # A text that is no number is refused as one.
-    return _MONEY.accept(written_numbers.read(text, written_numbers.POINT), of_json)
+    return _MONEY.accept(written_numbers.read(text, written_numbers.POINT))
 
 
 def _day(text: str) -> Any:

@@ -4,8 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gateway.console.records.inputs import Input
-from gateway.console.records.reference_input import Picked
+from gateway.console.records.inputs import Input, Picked
 from gateway.console.records.references import name_of
 from gateway.domain.catalogue import BY_TABLE
 from gateway.records import actions

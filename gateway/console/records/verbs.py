@@ -44,7 +44,6 @@ from gateway.records.draft import Draft, check
 from gateway.records.errors import Refusal
 from gateway.records.record import Record
 from gateway.records.resource import Resource
-from gateway.records.values.format import of_json
 from gateway.server.app_keys import DB
 from gateway.texts import Texts
 from outbox.database.transaction import Tx
@@ -117,7 +116,7 @@ def _end(status: str) -> Unit:
         if draft is not None:
             draft.must_hold()
         return await deals.change(
-            tx, actor, record_id, check(DEALS, {**sent, "status": status}, read=of_json)
+            tx, actor, record_id, check(DEALS, {**sent, "status": status}, from_json=True)
         )
 
     return unit
@@ -220,7 +219,7 @@ async def act(
     takes: list[Draft] = []
     if verb.takes:
         values = inputs.values(typed, form_inputs, texts, creating=True, zone=visitor.actor.zone)
-        takes = [check(verb.fields_of or verb.resource, values, read=of_json, takes=verb.takes)]
+        takes = [check(verb.fields_of or verb.resource, values, from_json=True, takes=verb.takes)]
     try:
         made = await request.app[DB].write(verb.unit, visitor.actor, record_id, *takes)
     except Refusal as refusal:

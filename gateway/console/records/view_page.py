@@ -26,7 +26,6 @@ from gateway.records.draft import check
 from gateway.records.errors import Refusal
 from gateway.records.record import Record
 from gateway.records.resource import Filter
-from gateway.records.values.format import of_json
 from gateway.server.app_keys import DB
 from outbox.database.transaction import Tx
 from outbox.events.event_history import EventQuery
@@ -73,7 +72,7 @@ class View:
             "description": form.text("description").replace("\r\n", "\n").strip(),
         }
         about = {"relatedTo": record.id, "relatedType": timeline.KINDS[resource.table]}
-        draft = check(ACTIVITIES, {**typed, **about}, read=of_json, creating=True)
+        draft = check(ACTIVITIES, {**typed, **about}, from_json=True, creating=True)
         try:
             await request.app[DB].write(activities.create, visitor.actor, draft)
         except Refusal as refusal:

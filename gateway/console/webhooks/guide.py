@@ -17,7 +17,7 @@ from gateway.console.webhooks import pasted_request, signature_check
 from gateway.domain.webhooks import signing
 from gateway.server.app_keys import DB, KEYRING
 from outbox.durations import SECOND
-from outbox.events.event_body import message
+from outbox.events import message
 from outbox.sending.request import sign_standard
 from outbox.webhooks import Webhook
 

@@ -9,7 +9,7 @@ from typing import Literal
 
 from gateway.console.webhooks.pasted_request import Pasted
 from gateway.domain.webhooks.signing import Place, Secret
-from outbox.events.event_body import encode
+from outbox.events import encode
 from outbox.sending.request import sign_body, sign_standard
 
 TOLERANCE = 300

@@ -20,7 +20,6 @@ from gateway.records.access import Actor
 from gateway.records.errors import Refusal
 from gateway.records.resource import Field, Form
 from gateway.records.values import formats, instants, nested
-from gateway.records.values.format import Read
 from outbox.database.transaction import Row, Tx
 from outbox.durations import DAY
 from outbox.ids import Ids, digest_of
@@ -49,12 +48,12 @@ _SCOPE = formats.one_of(*SCOPES)
 _RESOURCE = formats.one_of(*RESOURCES)
 
 
-def _scopes(value: Any, read: Read) -> list[str]:
-    return nested.several(_SCOPE, value, read, len(SCOPES), least=1)
+def _scopes(value: Any, from_json: bool) -> list[str]:
+    return nested.several(_SCOPE, value, from_json, len(SCOPES), least=1)
 
 
-def _resources(value: Any, read: Read) -> list[str]:
-    return nested.several(_RESOURCE, value, read, len(RESOURCES), least=1)
+def _resources(value: Any, from_json: bool) -> list[str]:
+    return nested.several(_RESOURCE, value, from_json, len(RESOURCES), least=1)
 
 
 KEY = Form(

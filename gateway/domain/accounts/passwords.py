@@ -16,7 +16,7 @@ import argon2
 
 from gateway.domain.accounts.opaque_strings import forbidden, prepared
 from gateway.records.errors import Refusal
-from gateway.records.values.format import Wrong
+from gateway.records.values.formats import Wrong
 from outbox.clock import Clock
 from outbox.database.fair_limit import Crowded, FairSemaphore
 from outbox.ids import Ids

@@ -8,7 +8,7 @@ from gateway.records import actions
 from gateway.records.access import Actor
 from gateway.records.draft import check
 from gateway.records.values.folding import fold
-from gateway.records.values.format import Wrong, of_json
+from gateway.records.values.formats import Wrong
 from outbox.database.sql import items
 from outbox.database.transaction import Tx
 
@@ -21,7 +21,7 @@ _NAME = COMPANIES.named["name"].format
 
 def must_be_name(name: str) -> None:
     """Raise Wrong when no company can have this name."""
-    _NAME.accept(name, of_json)
+    _NAME.accept(name)
     if not fold(name):
         raise Wrong("blank", "Write a name with letters or digits.")
 
@@ -42,5 +42,5 @@ async def find(tx: Tx, actor: Actor, names: Iterable[str]) -> dict[str, str]:
 
 async def create(tx: Tx, actor: Actor, name: str) -> str:
     """Create a company; return its id."""
-    draft = check(COMPANIES, {"name": name}, read=of_json, creating=True)
+    draft = check(COMPANIES, {"name": name}, from_json=True, creating=True)
     return (await actions.create(tx, actor, COMPANIES, draft)).id

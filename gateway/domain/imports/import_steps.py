@@ -31,7 +31,6 @@ from gateway.records.errors import Fault, Refusal
 from gateway.records.record import Record
 from gateway.records.resource import Resource
 from gateway.records.values.folding import fold
-from gateway.records.values.format import of_json
 from outbox.database.transaction import Database, Tx
 
 MOST = {"sqlite": 50, "postgres": 100}
@@ -301,10 +300,10 @@ def _drafts(
     if found is not None:
         sent = matching.differing(found, sent)
     restored = {name: value for name, value in sent.items() if name in resource.restored}
-    state = check(resource, restored, read=of_json, takes=[*restored])
+    state = check(resource, restored, from_json=True, takes=[*restored])
     if found is not None:
         content = {name: value for name, value in sent.items() if name not in restored}
-        draft = check(resource, content, read=of_json)
+        draft = check(resource, content, from_json=True)
         draft.faults[:0] = line.wrong
         return draft, state
     other = {name: value for name, value in sent.items() if value != line.sent[name]}
@@ -312,7 +311,7 @@ def _drafts(
         # A copy, as what is written may be completed, and the line may be tried again.
         new = line.new
         return Draft(dict(new.values), dict(new.sent), list(new.faults)), state
-    own = check(resource, other, read=of_json, takes=[*other])
+    own = check(resource, other, from_json=True, takes=[*other])
     return Draft(
         {**line.new.values, **own.values}, {**line.new.sent, **own.sent},
         [*line.new.faults, *own.faults],

@@ -14,7 +14,7 @@ from gateway.records.errors import Fault
 from gateway.records.resource import Resource
 from gateway.records.values import csv_cells as texts
 from gateway.records.values.csv_cells import Written
-from gateway.records.values.format import Wrong, of_json
+from gateway.records.values.formats import Wrong
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ def read_line(resource: Resource, filling: Filling, line: Line, written: Written
         except Wrong as fault:
             wrong += fault.faults("companyId")
             company = ""
-    new = check(resource, matching.with_source(resource, fresh), read=of_json, creating=True)
+    new = check(resource, matching.with_source(resource, fresh), from_json=True, creating=True)
     new.faults[:0] = wrong
     return ReadLine(
         number=number,

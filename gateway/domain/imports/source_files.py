@@ -10,7 +10,7 @@ from gateway.domain.imports.splitting import bad
 from gateway.domain.imports.variants import Variants
 from gateway.records.resource import Resource
 from gateway.records.values import formats
-from gateway.records.values.format import Wrong
+from gateway.records.values.formats import Wrong
 
 _BOM = b"\xef\xbb\xbf"
 MOST_BLANK = 4_096

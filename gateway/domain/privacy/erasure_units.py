@@ -25,7 +25,6 @@ from gateway.domain.contacts.contacts import CONTACTS
 from gateway.domain.contacts.person_erasures import Erasure
 from gateway.domain.privacy import knowledge, waiting_lines
 from gateway.domain.privacy.searches import Found, Key
-from gateway.domain.sales import counted_emails
 from gateway.domain.sales.orders import ORDERS
 from gateway.domain.storefront.privacy.customer_erasure import (
     ERASED_EMAIL,
@@ -37,6 +36,7 @@ from gateway.records import statements, store
 from gateway.records.access import Actor
 from gateway.records.record import Record, Row
 from gateway.records.resource import Drop, Remove, Resource, Unset
+from gateway.records.values import emails
 from gateway.records.values.emails import fold_email, folds
 from gateway.records.values.strictjson import dumps
 from outbox.database.sql import items
@@ -322,9 +322,9 @@ async def _others(unit: _Unit) -> bool:
         rows = await tx.all(_ORDERS_WITH, owner_id, folded, unit.left)
         if not await _orders(unit, [row["id"] for row in rows]) or unit.left <= 0:
             return False
-        mailbox, _ = counted_emails.holders(email)
+        mailbox, _ = emails.holders(email)
         unit.erased["mails"] += await tx.run(_DROP_MAILS, owner_id, mailbox)
-        for holder in set(counted_emails.holders(email)):
+        for holder in set(emails.holders(email)):
             nobody = hashlib.sha256(tx.new_id().encode()).digest()
             unit.erased["coupons"] += await tx.run(_MODALS, owner_id, holder, nobody)
     return True

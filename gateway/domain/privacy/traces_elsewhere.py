@@ -4,9 +4,8 @@ from collections.abc import AsyncGenerator, Sequence
 from typing import Any
 
 from gateway.domain.contacts.person_erasures import Person
-from gateway.domain.sales import counted_emails
 from gateway.records.access import Actor
-from gateway.records.values import dates
+from gateway.records.values import dates, emails
 from outbox.database.transaction import Database, Row, Tx
 from outbox.queue.upkeep import personal_export
 
@@ -38,7 +37,7 @@ async def rows(tx: Tx, sql: str, *args: Any) -> list[Row]:
 
 async def coupons(db: Database, actor: Actor, person: Person) -> AsyncGenerator[Any, None]:
     for email in person.emails:
-        for holder in dict.fromkeys(counted_emails.holders(email)):
+        for holder in dict.fromkeys(emails.holders(email)):
             for row in await db.read(rows, _COUPONS, actor.owner_id, holder, MOST):
                 yield {"code": row["code"], "discountModalId": row["modal_id"]}
 

@@ -7,7 +7,7 @@ gateway.domain.sales.discounts computes the discount.
 from collections.abc import Mapping
 from typing import Any
 
-from gateway.domain.sales import counted_emails, discounts
+from gateway.domain.sales import discounts
 from gateway.domain.sales.discounts import Discount
 from gateway.records import actions
 from gateway.records.access import Actor
@@ -15,7 +15,7 @@ from gateway.records.draft import Draft
 from gateway.records.errors import Fault, Refusal
 from gateway.records.record import Record
 from gateway.records.resource import BY_TIME, Field, Filter, Reference, Remove, Resource, Unique
-from gateway.records.values import dates, formats, instants, numbers
+from gateway.records.values import dates, emails, formats, instants, numbers
 from outbox.database.transaction import Tx
 from outbox.durations import DAY
 
@@ -163,7 +163,7 @@ async def reserve(tx: Tx, actor: Actor, coupon_id: str, order_id: str, *, email:
             raise Refusal("coupon_not_found", "The coupon no longer exists.")
         discounts.must_run(coupon, tx.now)
         raise discounts.used_up(coupon.code)
-    holders = counted_emails.holders(email)
+    holders = emails.holders(email)
     if row["modal_id"] is not None:
         bound = await tx.one(_BOUND, coupon_id)
         if bound is not None and bytes(bound["holder"]) not in holders:

@@ -11,7 +11,7 @@ from gateway.records.errors import Fault, Refusal
 from gateway.records.resource import Field
 from gateway.records.values import dates, formats, numbers
 from gateway.records.values.folding import without_case
-from gateway.records.values.format import Wrong
+from gateway.records.values.formats import Wrong
 from outbox.database.transaction import Row, Tx
 
 COLUMNS = (

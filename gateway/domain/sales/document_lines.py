@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from gateway.records import store
 from gateway.records.errors import Fault
 from gateway.records.values import formats, nested, numbers
-from gateway.records.values.format import Format, Read, Wrong
+from gateway.records.values.formats import Format, Wrong
 from gateway.records.values.nested import Member
 from outbox.database.transaction import Tx
 
@@ -53,13 +53,13 @@ def items(least: int) -> Format:
     """Return the format of the field `items`: `text` of lines, new ones still without an id."""
     members = nested.object_of(MEMBERS)
 
-    def one(value: Any, read: Read) -> Line:
-        return _line(members.accept(value, read))
+    def one(value: Any, from_json: bool) -> Line:
+        return _line(members.accept(value, from_json=from_json))
 
     line = nested.composite(one, members.schema)
 
-    def parts(value: Any, read: Read) -> str:
-        return text(nested.several(line, value, read, MOST, least))
+    def parts(value: Any, from_json: bool) -> str:
+        return text(nested.several(line, value, from_json, MOST, least))
 
     # A line in a response has all members; only the product is optional.
     whole = [m.name for m in MEMBERS if m.name != "productId"]

@@ -5,9 +5,9 @@ The document, its PDF file and the link are those of the time at which the mail 
 
 from typing import Literal, get_args
 
-from gateway.domain.sales import counted_emails
 from gateway.records.errors import rate_limited
 from gateway.records.record import Record
+from gateway.records.values import emails
 from outbox.database.transaction import Tx
 from outbox.durations import DAY
 
@@ -33,7 +33,7 @@ where $10 > (select count(*) from queued_mails
 async def add(tx: Tx, document: Record, address: str) -> None:
     """Queue the mail of a document to an address. Raises rate_limited above MOST in a day."""
     kind: Kind = "quote_sent" if document.resource.noun == "quote" else "invoice_sent"
-    mailbox, _ = counted_emails.holders(address)
+    mailbox, _ = emails.holders(address)
     added = await tx.run(
         _ADD, tx.new_id(), document.owner_id, kind, document.id, document["contact_id"], mailbox,
         address, tx.now, tx.now + KEPT, MOST, MOST_TO_ONE, tx.now - DAY,

@@ -5,8 +5,8 @@ A row names the order and no address.
 
 from typing import Literal, get_args
 
-from gateway.domain.sales import counted_emails
 from gateway.records.record import Record
+from gateway.records.values import emails
 from outbox.database.transaction import Tx
 from outbox.durations import DAY
 
@@ -38,7 +38,7 @@ async def add(tx: Tx, order: Record, kind: Kind) -> None:
     """
     if order["contact_id"] is None or order["store_id"] is None or _unreachable(order["email"]):
         return
-    mailbox, _ = counted_emails.holders(order["email"])
+    mailbox, _ = emails.holders(order["email"])
     limited = kind != "order_paid" or not order["total"]
     await tx.run(
         _ADD, tx.new_id(), order.owner_id, order.id, order["contact_id"], kind, tx.now,

@@ -16,7 +16,7 @@ from gateway.records.resource import (
 )
 from gateway.records.values import formats, instants, nested, numbers, postal, taxpayer
 from gateway.records.values.emails import fold_email
-from gateway.records.values.format import Format
+from gateway.records.values.formats import Format
 from gateway.records.values.nested import Member
 
 TRANSITIONS = {

@@ -25,7 +25,6 @@ from gateway.records.resource import (
 )
 from gateway.records.values import formats, nested, numbers
 from gateway.records.values.folding import fold, without_case
-from gateway.records.values.format import of_json
 from gateway.records.values.nested import Member
 from gateway.records.values.words import index_terms
 from outbox.database.sql import insert
@@ -186,7 +185,7 @@ async def add_image(tx: Tx, actor: Actor, record_id: str, url: str, alt: str = "
     if any(image["url"] == url for image in images):
         return before
     images.append({"url": url, "alt": alt} if alt else {"url": url})
-    return await change(tx, actor, record_id, check(PRODUCTS, {"images": images}, read=of_json))
+    return await change(tx, actor, record_id, check(PRODUCTS, {"images": images}, from_json=True))
 
 
 async def place_image(tx: Tx, actor: Actor, record_id: str, url: str, *, first: bool) -> Record:
@@ -196,7 +195,7 @@ async def place_image(tx: Tx, actor: Actor, record_id: str, url: str, *, first: 
     others = [image for image in images if image["url"] != url]
     its = [image for image in images if image["url"] == url]
     placed = [*its, *others] if first else others
-    return await change(tx, actor, record_id, check(PRODUCTS, {"images": placed}, read=of_json))
+    return await change(tx, actor, record_id, check(PRODUCTS, {"images": placed}, from_json=True))
 
 
 ALL_PRODUCTS = ""

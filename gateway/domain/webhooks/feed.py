@@ -9,8 +9,7 @@ from gateway.records.access import Actor
 from gateway.records.errors import Fault, Refusal
 from outbox.database.transaction import Tx
 from outbox.durations import DAY, SECOND
-from outbox.events import event_feed
-from outbox.events.event_body import thin
+from outbox.events import event_feed, thin
 from outbox.events.event_feed import Entry, FeedPage, UnknownPlace
 from outbox.ids import is_id
 from outbox.queue.log import sequence_feed

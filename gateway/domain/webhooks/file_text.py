@@ -18,7 +18,7 @@ from gateway.domain.webhooks import settings
 from gateway.domain.webhooks.long_keys import MOST_PARTS, has_long_key
 from gateway.domain.webhooks.settings import EMPTY, SETTINGS, Setting, Typed
 from gateway.records.errors import Fault, Refusal
-from gateway.records.values.format import Wrong
+from gateway.records.values.formats import Wrong
 from outbox.ids import ID_LENGTH, is_id
 from outbox.sending.request import key_of
 

@@ -8,7 +8,7 @@ import difflib
 from collections.abc import Mapping
 from typing import cast
 
-from gateway.records.values.format import Wrong, together
+from gateway.records.values.formats import Wrong, together
 from gateway.records.values.patterns import NOT_TEXT
 from outbox.sending import addresses, urls
 from outbox.sending.client_credentials import ClientAuthentication, ClientCredentials

@@ -9,7 +9,7 @@ from gateway.records.access import Actor
 from outbox.clock import Clock
 from outbox.database.transaction import Tx
 from outbox.durations import SECOND
-from outbox.events.event_body import message
+from outbox.events import message
 from outbox.ids import Ids
 from outbox.queue.drain import loading
 from outbox.queue.state.claimed_deliveries import Claimed, ClaimedEvent, Endpoint

@@ -8,7 +8,7 @@ from gateway.records.resource import Field, Resource
 from gateway.records.values import dates
 from gateway.records.values.schemas import INSTANT
 from outbox.durations import DAY, MINUTE
-from outbox.events.record_fields import RecordField
+from outbox.events import RecordField
 from outbox.queue.state import owner_reports
 from outbox.webhooks.operational import NAMES, Name
 

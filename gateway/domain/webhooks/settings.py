@@ -15,7 +15,7 @@ from gateway.domain.catalogue import EVENT_NAMES
 from gateway.domain.webhooks import oauth2, schedules, typed_conditions, webhook_limits
 from gateway.records.errors import Fault, Refusal
 from gateway.records.values import numbers
-from gateway.records.values.format import Wrong
+from gateway.records.values.formats import Wrong
 from gateway.records.values.patterns import NOT_TEXT
 from outbox.events import cloud_events
 from outbox.sending import addresses, urls

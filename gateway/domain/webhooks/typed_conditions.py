@@ -12,10 +12,9 @@ from typing import Any
 from gateway.domain.catalogue import EVENTS, RESOURCES
 from gateway.domain.webhooks.samples import resource_of, sample, sample_fields
 from gateway.records.resource import Field
-from gateway.records.values.format import Wrong, of_json
+from gateway.records.values.formats import Wrong
 from gateway.records.values.patterns import NOT_TEXT
-from outbox.events.event_body import message
-from outbox.events.record_fields import text_of
+from outbox.events import message, text_of
 from outbox.webhooks.conditions import LONGEST, MOST, Condition, equal, facts_of, hold
 
 PRESENT = re.compile(r"(\S+)\s+is\s+present", re.IGNORECASE)
@@ -228,7 +227,7 @@ def _as_sent(event: str, name: str, text: str) -> str:
     if schema.get("type") == "boolean":
         value = {"true": True, "false": False}.get(text, text)
     try:
-        kept = field.format.accept(value, of_json)
+        kept = field.format.accept(value)
     except Wrong as wrong:
         raise ValueError(f"{name}: {wrong.message}") from None
     shown = field.format.show(kept) if field.format.show else kept

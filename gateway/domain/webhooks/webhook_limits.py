@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection
 
 from gateway.records.errors import Fault, Refusal
-from gateway.records.values.format import Wrong
+from gateway.records.values.formats import Wrong
 from outbox.sending import client_certificates
 from outbox.sending.client_certificates import CertificateFault, ClientCertificate
 from outbox.sending.request import MASK

@@ -8,10 +8,10 @@ from gateway.domain.storefront.sign_in import customer_passwords, customer_sign_
 from gateway.domain.storefront.sign_in.customer_sign_in import SignedIn
 from gateway.domain.storefront.visitors import customers
 from gateway.domain.storefront.visitors.shopper import Shopper
-from gateway.graphql.node_ids import global_id
 from gateway.graphql.request_context import Args, FieldResolver, RequestContext, Resolver
 from gateway.records.errors import Refusal
 from gateway.records.record import Record
+from gateway.records.values.global_ids import global_id
 
 Payload = dict[str, Any]
 

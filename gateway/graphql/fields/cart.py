@@ -1,7 +1,6 @@
 """Resolves the cart of a visitor."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from gateway.domain.storefront.carts import changes
@@ -9,11 +8,11 @@ from gateway.domain.storefront.carts.contents import Contents, Item, Warn, curre
 from gateway.domain.storefront.stores import shipping
 from gateway.domain.storefront.stores.shipping import Option
 from gateway.domain.storefront.visitors.shopper import Shopper
-from gateway.graphql import node_ids
-from gateway.graphql.node_ids import global_id
 from gateway.graphql.request_context import Args, FieldResolver, RequestContext, Resolver
 from gateway.graphql.store_language import say_of
 from gateway.records.errors import Fault, Refusal
+from gateway.records.values import global_ids
+from gateway.records.values.global_ids import global_id
 from gateway.server.http.rate_limits import LIMITS
 
 LIMITS_QUANTITIES = "2026-11-01"
@@ -21,17 +20,17 @@ LIMITS_QUANTITIES = "2026-11-01"
 
 
 async def shopping_cart(visit: RequestContext, args: Args) -> dict[str, Any]:
-    visitor = await visitor_of(visit, args["hostname"])
+    visitor = await visit.shopper(args["hostname"])
     contents = await visit.read(current, visitor)
     cart = contents.cart
     if visitor.customer_id is None and cart.id is not None and cart.stale(visit.now):
         visit.storefront.looks.used(visitor, cart)
-        _keep(visit, visitor)
+        visit.keep_cart(visitor)
     return _showing(visit, visitor, contents)
 
 
 async def add(visit: RequestContext, sent: Args) -> dict[str, Any]:
-    product_id = node_ids.record_id(sent["productId"], "Product", "productId")
+    product_id = global_ids.record_id(sent["productId"], "Product", "productId")
     quantity = sent["quantity"]
     if quantity is None:
         quantity = 1
@@ -82,7 +81,7 @@ async def shipping_quote(visit: RequestContext, args: Args) -> Sequence[dict[str
     cep, quantity = shipping.cep_of(args["cep"]), args.get("quantity")
     product_id = None
     if args.get("productId") is not None:
-        product_id = node_ids.record_id(args["productId"], "Product", "productId")
+        product_id = global_ids.record_id(args["productId"], "Product", "productId")
     offered = await visit.read(
         changes.quote, visitor, cep, product_id, 1 if quantity is None else quantity
     )
@@ -97,34 +96,18 @@ async def _change(
     **kwargs: Any,
 ) -> dict[str, Any]:
     """Run a change of the visitor's cart and return its payload."""
-    visitor = await visitor_of(visit, sent["hostname"])
+    visitor = await visit.shopper(sent["hostname"])
     changed = await visit.write(unit, visitor, *args, **kwargs)
     if visitor.customer_id is None:
         # The cookie lasts as long as the cart does.
-        _keep(visit, visitor)
+        visit.keep_cart(visitor)
     cart = _showing(visit, visitor, changed)
     return {"shoppingCart": cart, "warnings": cart["warnings"]}
 
 
-async def visitor_of(visit: RequestContext, hostname: str) -> Shopper:
-    """Return the visitor of the store; a new one gets a token."""
-    visitor = await visit.visitor(hostname)
-    if visitor.customer_id is not None or visitor.cart_token is not None:
-        return visitor
-    visitor = replace(visitor, cart_token=visit.cart_token(visitor.store))
-    _keep(visit, visitor)
-    visit.become(hostname, visitor)
-    return visitor
-
-
-def _keep(visit: RequestContext, visitor: Shopper) -> None:
-    """Prolong the life of the visitor's cookie."""
-    visit.cookies.set_cart(visitor.cart_token, visitor.store["cookie_same_site"])
-
-
 def _named(text: str) -> dict[str, str]:
     """Return the id of a line, or of a product, from its global id. Raises validation_error."""
-    kind, record_id = node_ids.parse(text) or ("", "")
+    kind, record_id = global_ids.parse(text) or ("", "")
     names = {"ShoppingCartProduct": "line_id", "Product": "product_id"}
     if kind not in names:
         message = "Send the id of a line, or the global id of its product."

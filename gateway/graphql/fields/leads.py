@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 
 from gateway.domain.storefront.campaigns import leads
-from gateway.graphql import node_ids
 from gateway.graphql.request_context import Args, FieldResolver, RequestContext, Resolver
+from gateway.records.values import global_ids
 
 
 async def lead(visit: RequestContext, sent: Args) -> Args:
@@ -17,7 +17,7 @@ async def lead(visit: RequestContext, sent: Args) -> Args:
 async def ebook_lead(visit: RequestContext, sent: Args) -> Args:
     with visit.form():
         visitor = await visit.visitor(sent["hostname"])
-        ebook_id = node_ids.record_id(sent["ebookId"], "Ebook", "ebookId", plain=True)
+        ebook_id = global_ids.record_id(sent["ebookId"], "Ebook", "ebookId", plain=True)
         url = await visit.write(leads.ebook_lead, visitor, sent, ebook_id)
     return {"success": True, "downloadUrl": url}
 

@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 
 from gateway.domain.storefront.campaigns import modals
-from gateway.graphql import node_ids
 from gateway.graphql.fields.cart import percent
-from gateway.graphql.node_ids import global_id
 from gateway.graphql.request_context import Args, FieldResolver, RequestContext, Resolver
 from gateway.records.record import Record
+from gateway.records.values import global_ids
+from gateway.records.values.global_ids import global_id
 
 CODES = 3
 """Random codes; the write takes the first one that is free."""
@@ -17,14 +17,14 @@ async def discount_modal(visit: RequestContext, args: Args) -> Record | None:
     visitor = await visit.visitor(args["hostname"])
     modal_id = args.get("id")
     if modal_id is not None:
-        modal_id = node_ids.record_id(modal_id, "DiscountModal", "id", plain=True)
+        modal_id = global_ids.record_id(modal_id, "DiscountModal", "id", plain=True)
     return await visit.read(modals.shown, visitor, modal_id)
 
 
 async def save_user_data(visit: RequestContext, sent: Args) -> Args:
     with visit.form():
         visitor = await visit.visitor(sent["hostname"])
-        modal_id = node_ids.record_id(
+        modal_id = global_ids.record_id(
             sent["discountModalId"], "DiscountModal", "discountModalId", plain=True
         )
         random = [visit.token(modals.CODE_BYTES) for _ in range(CODES)]

@@ -3,11 +3,11 @@
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from gateway.graphql.node_ids import parse
 from gateway.graphql.request_context import Args, RequestContext, Resolver
 from gateway.records.draft import refusal
 from gateway.records.errors import Fault
 from gateway.records.query import MOST
+from gateway.records.values.global_ids import parse
 
 Public = Mapping[str, Callable[..., Awaitable[Mapping[str, Any]]]]
 """The loader of each public type: (tx, record ids) → objects of active stores by record id."""

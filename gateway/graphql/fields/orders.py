@@ -10,17 +10,17 @@ from gateway.domain.storefront.checkouts.checkout import Refused
 from gateway.domain.storefront.orders import own_orders
 from gateway.domain.storefront.payments import card_pages, payment_secrets
 from gateway.graphql import connections
-from gateway.graphql.fields.cart import percent, shown_cart, visitor_of, warning
-from gateway.graphql.node_ids import global_id
+from gateway.graphql.fields.cart import percent, shown_cart, warning
 from gateway.graphql.request_context import Args, FieldResolver, RequestContext, Resolver
 from gateway.records.record import Record
 from gateway.records.values import dates
+from gateway.records.values.global_ids import global_id
 from gateway.server.app_keys import KEYRING
 
 
 async def check_out(visit: RequestContext, sent: Args) -> dict[str, Any]:
     """Order the cart of the visitor, who has a new one from then on."""
-    visitor = await visitor_of(visit, sent["hostname"])
+    visitor = await visit.shopper(sent["hostname"])
     await visit.begin_write()
     done = await visit.storefront.checkouts.order(visitor, visit.address, sent)
     if isinstance(done, Refused):

@@ -14,14 +14,14 @@ from gateway.domain.storefront.catalogue.selection import Selection
 from gateway.domain.storefront.catalogue.word_search import MOST
 from gateway.graphql import connections
 from gateway.graphql.fields.nodes import Public
-from gateway.graphql.node_ids import global_id, parse, record_id
 from gateway.graphql.request_context import Args, FieldResolver, RequestContext, Resolver
 from gateway.records.errors import Fault, Refusal
 from gateway.records.record import Record
 from gateway.records.slices import NOTHING, Slice
 from gateway.records.values import dates, formats
 from gateway.records.values.folding import without_case
-from gateway.records.values.format import Format, Wrong
+from gateway.records.values.formats import Format, Wrong
+from gateway.records.values.global_ids import global_id, parse, record_id
 from outbox.database.transaction import Tx
 
 SEARCH = formats.text(200)

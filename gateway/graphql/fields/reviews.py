@@ -4,16 +4,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from gateway.domain.storefront.catalogue import reviews
-from gateway.graphql import node_ids
 from gateway.graphql.connections import connection, slice_request
 from gateway.graphql.fields.nodes import Public
 from gateway.graphql.request_context import Args, FieldResolver, RequestContext, Resolver
 from gateway.records.record import Record
+from gateway.records.values import global_ids
 
 
 async def of_hostname(visit: RequestContext, args: Args) -> Any:
     visitor = await visit.visitor(args["hostname"])
-    product_id = node_ids.record_id(args["productId"], "Product", "productId")
+    product_id = global_ids.record_id(args["productId"], "Product", "productId")
     await visit.read(reviews.shown, visitor, product_id)
     return await _page(visit, product_id, args)
 
@@ -50,7 +50,7 @@ async def average_stars(product: Record, visit: RequestContext, args: Args) -> f
 async def create_review(visit: RequestContext, sent: Args) -> Args:
     visitor = await visit.visitor(sent["hostname"])
     visitor.must_be_customer()
-    product_id = node_ids.record_id(sent["productId"], "Product", "productId")
+    product_id = global_ids.record_id(sent["productId"], "Product", "productId")
     review = await visit.write(reviews.create, visitor, product_id, sent)
     return {"review": review}
 
@@ -65,7 +65,7 @@ TYPES: Mapping[str, Mapping[str, FieldResolver]] = {
         "averageStars": average_stars,
     },
     "Review": {
-        "id": lambda review, visit, args: node_ids.global_id("Review", review.id),
+        "id": lambda review, visit, args: global_ids.global_id("Review", review.id),
         "stars": lambda review, visit, args: review["stars"],
         "text": lambda review, visit, args: review["text"],
         "author": lambda review, visit, args: review["author"],

@@ -6,9 +6,9 @@ from msgspec import json
 
 from gateway.domain.storefront.stores import stores
 from gateway.graphql.fields.nodes import Public
-from gateway.graphql.node_ids import global_id
 from gateway.graphql.request_context import Args, FieldResolver, RequestContext, Resolver
 from gateway.records.record import Record
+from gateway.records.values.global_ids import global_id
 
 
 async def store(visit: RequestContext, args: Args) -> Record:

@@ -3,8 +3,7 @@
 import re
 from typing import Any
 
-from gateway.records.values.format import Format, Wrong
-from gateway.records.values.formats import string
+from gateway.records.values.formats import Format, Wrong, string
 
 LONGEST = 40
 PATTERN = r"^[ .\-]*(?:[0-9][ .\-]*){8}$"

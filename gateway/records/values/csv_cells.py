@@ -17,7 +17,7 @@ import msgspec
 
 from gateway.records.values import written_dates, written_numbers
 from gateway.records.values.blanks import UNSEEN, clean
-from gateway.records.values.format import Format, Wrong
+from gateway.records.values.formats import Format, Wrong
 from gateway.records.values.strictjson import InvalidJson, decode
 
 STARTS = frozenset("=+-@\t\r\n＝＋－＠")

@@ -4,6 +4,7 @@ The part before the @ is compared in lower case: `straße@` and `strasse@` are t
 domain is compared as DNS looks it up, in its ASCII form.
 """
 
+import hashlib
 import re
 import unicodedata
 from functools import lru_cache
@@ -25,6 +26,9 @@ _CONTROLS = {
     "\f": "FORM FEED", "\r": "CARRIAGE RETURN", "\x1b": "ESCAPE", "\x7f": "DELETE",
     "\x85": "NEXT LINE",
 }  # fmt: skip
+
+DOTTED = {"gmail.com": "gmail.com", "googlemail.com": "gmail.com"}
+"""Providers that ignore dots before the @, with the name under which they are counted."""
 
 
 def fold_email(email: str) -> str:
@@ -109,3 +113,21 @@ def character_name(character: str) -> str:
     """Return a character as its code and name: `U+200B ZERO WIDTH SPACE`."""
     name = unicodedata.name(character, "") or _CONTROLS.get(character, "WITHOUT A NAME")
     return f"U+{ord(character):04X} {name}"
+
+
+def counted_email(email: str) -> str:
+    """Return the form in which an email is counted: without case, `+tag` and ignored dots."""
+    folded = fold_email(email)
+    local, at, domain = folded.rpartition("@")
+    local = local.partition("+")[0] or local
+    if domain in DOTTED:
+        local, domain = local.replace(".", "") or local, DOTTED[domain]
+    return f"{local}{at}{domain}"
+
+
+def holders(email: str) -> tuple[bytes, bytes]:
+    """Return the digest under which the coupons of a person count, and that of earlier releases."""
+    counted, folded = (
+        hashlib.sha256(text.encode()).digest() for text in (counted_email(email), fold_email(email))
+    )
+    return counted, folded

@@ -4,8 +4,7 @@ import re
 from typing import Any
 
 from gateway.records.values.emails import ascii_domain
-from gateway.records.values.format import Format, Wrong
-from gateway.records.values.formats import string
+from gateway.records.values.formats import Format, Wrong, string
 from gateway.records.values.patterns import HOST, ORIGIN
 
 _LABEL = r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?"

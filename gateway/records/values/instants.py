@@ -3,8 +3,7 @@
 from typing import Any
 
 from gateway.records.values import dates
-from gateway.records.values.format import Format, Wrong
-from gateway.records.values.formats import string
+from gateway.records.values.formats import Format, Wrong, string
 from gateway.records.values.schemas import INSTANT
 
 _INSTANT = {"type": "string", "anyOf": [{"format": "date-time"}, {"format": "date"}]}

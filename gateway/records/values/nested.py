@@ -4,10 +4,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from msgspec import Raw, json
+from msgspec import Raw
+from msgspec.json import decode
 
 from gateway.records.values import formats
-from gateway.records.values.format import Format, Read, Wrong, together, typed
+from gateway.records.values.formats import Format, Wrong, together
 from gateway.records.values.schemas import or_null
 from gateway.records.values.strictjson import depth, dumps
 
@@ -25,14 +26,14 @@ def tags() -> Format:
 def list_of(item: Format, most: int, least: int = 0) -> Format:
     """Return the format of a list without repeats, stored as JSON text."""
 
-    def parts(value: Any, read: Read) -> str:
+    def parts(value: Any, from_json: bool) -> str:
         if not isinstance(value, list):
             raise Wrong("wrong_type", "Send an array.")
         if len(value) > most:
             raise Wrong("too_many", "Send at most {most} items.", most=most)
         if len(value) < least:
             raise Wrong("too_few", f"Send at least {{least}} item{'s' * (least > 1)}.", least=least)
-        return dumps(list(dict.fromkeys(items(item, value, read))))
+        return dumps(list(dict.fromkeys(items(item, value, from_json))))
 
     schema: dict[str, Any] = {"type": "array", "items": item.schema, "maxItems": most}
     if least:
@@ -42,7 +43,7 @@ def list_of(item: Format, most: int, least: int = 0) -> Format:
 
 
 def composite(
-    parts: Callable[[Any, Read], Any],
+    parts: Callable[[Any, bool], Any],
     schema: Mapping[str, Any],
     show: Callable[[Any], Any] | None = None,
     shown: Mapping[str, Any] | None = None,
@@ -52,7 +53,7 @@ def composite(
     """Return the format of a list or an object that checks its parts one by one."""
 
     def check(value: Any) -> Any:
-        return parts(value, typed)
+        return parts(value, False)
 
     return Format(check, schema, show, shown, parts=parts, is_json=is_json)
 
@@ -71,8 +72,8 @@ def objects(members: Sequence[Member], most: int, least: int = 0) -> Format:
     """Return the format of a list of objects, stored as JSON text of stored values."""
     item = object_of(members)
 
-    def parts(value: Any, read: Read) -> str:
-        return dumps(several(item, value, read, most, least))
+    def parts(value: Any, from_json: bool) -> str:
+        return dumps(several(item, value, from_json, most, least))
 
     schema = list_schema(item, most, least)
     shown = _shown_list(schema, item)
@@ -83,15 +84,15 @@ def _show_each(item: Format) -> Callable[[str], Any]:
     """Return a function from a list's JSON text to its items in their JSON form."""
     show = item.show
     if show is None:
-        return json.decode
-    return lambda text: [show(value) for value in json.decode(text)]
+        return decode
+    return lambda text: [show(value) for value in decode(text)]
 
 
 def _shown_list(schema: Mapping[str, Any], item: Format) -> Mapping[str, Any] | None:
     return None if item.shown is None else {**schema, "items": item.shown}
 
 
-def several(item: Format, value: Any, read: Read, most: int, least: int = 0) -> list[Any]:
+def several(item: Format, value: Any, from_json: bool, most: int, least: int = 0) -> list[Any]:
     """Return the stored form of each of `least` to `most` items. Raises Wrong."""
     if not isinstance(value, list):
         raise Wrong("wrong_type", "Send an array.")
@@ -99,7 +100,7 @@ def several(item: Format, value: Any, read: Read, most: int, least: int = 0) -> 
         raise Wrong("too_many", "Send at most {most} items.", most=most)
     if len(value) < least:
         raise Wrong("too_few", f"Send at least {{least}} item{'s' * (least > 1)}.", least=least)
-    return items(item, value, read)
+    return items(item, value, from_json)
 
 
 def list_schema(item: Format, most: int, least: int = 0) -> dict[str, Any]:
@@ -112,7 +113,7 @@ def object_of(members: Sequence[Member]) -> Format:
     It ignores other members.
     """
 
-    def parts(value: Any, read: Read) -> dict[str, Any]:
+    def parts(value: Any, from_json: bool) -> dict[str, Any]:
         if not isinstance(value, dict):
             raise Wrong("wrong_type", "Send an object.")
         stored: dict[str, Any] = {}
@@ -125,7 +126,7 @@ def object_of(members: Sequence[Member]) -> Format:
                     wrongs.append(Wrong("required", message, f".{member.name}"))
                 continue
             try:
-                stored[member.name] = member.format.accept(sent, read)
+                stored[member.name] = member.format.accept(sent, from_json=from_json)
             except Wrong as wrong:
                 wrongs += wrong.beneath(f".{member.name}")
         if wrongs:
@@ -157,22 +158,22 @@ def object_text(members: Sequence[Member]) -> Format:
     inner = object_of(members)
     show = inner.show
 
-    def parts(value: Any, read: Read) -> str:
-        return dumps(inner.accept(value, read))
+    def parts(value: Any, from_json: bool) -> str:
+        return dumps(inner.accept(value, from_json=from_json))
 
     def shown(text: str) -> Any:
-        return json.decode(text) if show is None else show(json.decode(text))
+        return decode(text) if show is None else show(decode(text))
 
     return composite(parts, inner.schema, shown, inner.shown, is_json=show is None)
 
 
-def items(item: Format, values: Sequence[Any], read: Read) -> list[Any]:
+def items(item: Format, values: Sequence[Any], from_json: bool) -> list[Any]:
     """Return the stored form of each item. Raises Wrong with the places of up to 20 faults."""
     stored = []
     wrongs: list[Wrong] = []
     for position, value in enumerate(values):
         try:
-            stored.append(item.accept(value, read))
+            stored.append(item.accept(value, from_json=from_json))
         except Wrong as wrong:
             wrongs += wrong.beneath(f"[{position}]")
             if len(wrongs) >= 20:

@@ -4,7 +4,7 @@ from decimal import Decimal
 from math import isfinite
 from typing import Any
 
-from gateway.records.values.format import Format, Wrong
+from gateway.records.values.formats import Format, Wrong
 
 MOST_DIGITS = 18
 _CENTAVO = Decimal("0.01")

@@ -9,8 +9,7 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 from gateway.records.values import cnpj, taxpayer
-from gateway.records.values.format import Format, Wrong
-from gateway.records.values.formats import string
+from gateway.records.values.formats import Format, Wrong, string
 from gateway.records.values.patterns import EMAIL
 
 Kind = Literal["cpf", "cnpj", "email", "phone", "random"]

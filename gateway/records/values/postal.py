@@ -3,7 +3,7 @@
 from typing import Any
 
 from gateway.records.values import cep, formats
-from gateway.records.values.format import Format, Wrong
+from gateway.records.values.formats import Format, Wrong
 from gateway.records.values.nested import Member
 
 STATES = (

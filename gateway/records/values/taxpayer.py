@@ -8,8 +8,7 @@ import re
 from typing import Any
 
 from gateway.records.values import cnpj
-from gateway.records.values.format import Format, Wrong
-from gateway.records.values.formats import string
+from gateway.records.values.formats import Format, Wrong, string
 
 _FORM = re.compile(r"([0-9]{3})\.?([0-9]{3})\.?([0-9]{3})-?([0-9]{2})", re.ASCII)
 

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
 from gateway.records.values import dates
-from gateway.records.values.format import Wrong
+from gateway.records.values.formats import Wrong
 from outbox.durations import SECOND
 
 AUTO = "auto"

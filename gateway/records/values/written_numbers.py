@@ -7,7 +7,7 @@ can be read in one way only needs no form.
 import re
 from decimal import Decimal
 
-from gateway.records.values.format import Wrong
+from gateway.records.values.formats import Wrong
 
 AUTO = "auto"
 COMMA = "1.234,56"

@@ -19,7 +19,6 @@ from gateway.records.draft import check
 from gateway.records.record import record_of
 from gateway.records.resource import SYSTEM_COLUMNS, Field, Form, Remove, Resource
 from gateway.records.values import csv_cells, dates
-from gateway.records.values.format import of_json
 from gateway.records.values.schemas import ID, INSTANT, Schema, or_null
 from gateway.rest.document.operations import Shape
 from gateway.rest.document.schema_parts import (
@@ -31,7 +30,7 @@ from gateway.rest.document.schema_parts import (
     title_of,
     with_text,
 )
-from gateway.rest.record_json import view
+from gateway.rest.record_json import members_of
 from gateway.rest.selections import includes
 
 MOMENT = 1_795_271_400_000_000
@@ -268,13 +267,13 @@ def _example(resource: Resource) -> Mapping[str, Any]:
     """Return the record that the example of a create produces."""
     shown = {f.name: f.shown_example for f in resource.fields if f.shown_example is not None}
     sent = {f.name: f.example for f in resource.fields if f.on_create and f.name not in shown}
-    values = check(resource, sent, read=of_json, creating=True).values
+    values = check(resource, sent, from_json=True, creating=True).values
     for field in resource.fields:
         if field.made and values.get(field.column) is None:
-            values[field.column] = field.format.accept(field.example, of_json)
+            values[field.column] = field.format.accept(field.example)
     system = (example_id(resource.noun), example_id("user"), 1, MOMENT, None)
     stored = [*system, *(values.get(c) for c in resource.columns[len(SYSTEM_COLUMNS) :])]
-    members = {**view(record_of(resource, stored, MOMENT, "UTC")).members, **shown}
+    members = {**members_of(record_of(resource, stored, MOMENT, "UTC")), **shown}
     order = ("id", *resource.named, *(d.name for d in resource.derived), "createdAt")
     return {name: members[name] for name in dict.fromkeys(order) if name in members}
 

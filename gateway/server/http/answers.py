@@ -4,6 +4,7 @@ The limit is `[limits] answer_bytes`, of which one caller may use an eighth. The
 the bytes back when it has sent the response (gateway.server.http.client_connections).
 """
 
+from collections import Counter
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from typing import Protocol
@@ -13,7 +14,6 @@ from aiohttp import web
 from gateway.records.errors import Refusal
 from gateway.server.app_keys import CALLER
 from gateway.server.config import Limits
-from gateway.server.http.admission import Budget
 from outbox.errors import DatabaseUnavailable
 
 PIECE = 65_536
@@ -22,6 +22,35 @@ SMALL = 16_384
 FLOWING = 1_048_576
 """The most memory, in bytes, of a response that is read from the database while it is sent."""
 SHARE = 8
+
+
+class Budget:
+    """Bytes in use: at most `total` for all holders together and `share` for each."""
+
+    def __init__(self, total: int, share: int) -> None:
+        self.total = total
+        self.share = share
+        self.held = 0
+        self._shares: Counter[str] = Counter()
+
+    def take(self, holder: str, size: int, *, must: bool = False) -> bool:
+        """Take `size` bytes if they are free; return whether they were. `must` always takes."""
+        if not must and (self.held + size > self.total or self._shares[holder] + size > self.share):
+            return False
+        self.held += size
+        self._shares[holder] += size
+        return True
+
+    def give(self, holder: str, size: int) -> None:
+        """Give back `size` bytes."""
+        self.held -= size
+        self._shares[holder] -= size
+        if self._shares[holder] <= 0:
+            del self._shares[holder]
+
+    def spent(self, holder: str) -> bool:
+        """Return whether `holder` has no bytes left."""
+        return self.held >= self.total or self._shares.get(holder, 0) >= self.share
 
 
 class Carrier(Protocol):

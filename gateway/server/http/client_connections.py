@@ -12,8 +12,8 @@ from aiohttp import web
 from aiohttp.typedefs import Handler
 
 from gateway.server.config import Limits
-from gateway.server.http.admission import Admission, Budget
-from gateway.server.http.answers import ANSWERS
+from gateway.server.http.admission import Admission
+from gateway.server.http.answers import ANSWERS, Budget
 from gateway.server.http.inbound import FIELD_BYTES, Connection, Shared
 from gateway.server.telemetry.metric_table import Reason
 

@@ -21,7 +21,8 @@ from aiohttp.web_protocol import RequestHandler, RequestPayloadError
 from gateway.domain.accounts.networks import share_of
 from gateway.server.app_keys import CALLER
 from gateway.server.config import Limits
-from gateway.server.http.admission import Admission, Budget
+from gateway.server.http.admission import Admission
+from gateway.server.http.answers import Budget
 from gateway.server.http.client_address import CLIENT
 from gateway.server.http.transfer_pace import LONGEST_SECONDS, Transfer
 from gateway.server.telemetry.logs import logger

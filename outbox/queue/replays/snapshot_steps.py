@@ -13,9 +13,7 @@ from typing import Any, Protocol
 
 from outbox.database.transaction import Tx
 from outbox.durations import SECOND
-from outbox.events import enqueue
-from outbox.events.event_body import encode
-from outbox.events.record_fields import RecordField, text_of
+from outbox.events import RecordField, encode, enqueue, text_of
 from outbox.queue.replays import job_steps
 from outbox.queue.replays.job_steps import Step
 from outbox.queue.replays.jobs import Job

@@ -13,8 +13,7 @@ from typing import Any
 
 from outbox.clock import Clock
 from outbox.durations import SECOND
-from outbox.events import cloud_events
-from outbox.events.event_body import message, thin
+from outbox.events import cloud_events, message, thin
 from outbox.ids import Ids
 from outbox.sending.request import Header, Request, compose, key_of, sign_body
 

@@ -4,7 +4,7 @@ import asyncio
 from collections import Counter
 from typing import Any
 
-from gateway.graphql.node_ids import record_id
+from gateway.records.values.global_ids import record_id
 from outbox.database.transaction import Row, Tx
 from tests.gateway.graphql.test_carts import refused
 from tests.support.carts import cart, change, do, edit, sell

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.domain.sales.counted_emails import counted_email
+from gateway.records.values.emails import counted_email
 from tests.gateway.graphql.test_modals import code, modal
 from tests.support.carts import change, sell
 from tests.support.checkouts import check_out, coupon, ordered, put

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from gateway.records.values import cep
-from gateway.records.values.format import Wrong
+from gateway.records.values.formats import Wrong
 from tests.gateway.graphql.test_accounts import ANA, sign_up
 from tests.support.carts import change, sell
 from tests.support.checkouts import ADDRESS, check_out

@@ -8,7 +8,8 @@ import aiohttp
 import pytest
 
 from gateway.graphql import execution
-from gateway.graphql.responses import GRAPHQL, HTML, JSON, chosen
+from gateway.graphql.execution import JSON
+from gateway.graphql.view import GRAPHQL, HTML, chosen
 from gateway.server.app_keys import DIRECTORY
 from gateway.server.config import Config, Limits
 from gateway.server.telemetry.metrics import METRICS

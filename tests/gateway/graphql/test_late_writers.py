@@ -16,8 +16,8 @@ from gateway.domain.storefront.orders import order_addresses
 from gateway.domain.storefront.sign_in import account_changes, customer_sign_in
 from gateway.domain.storefront.stores import stores
 from gateway.domain.storefront.visitors.shopper import Shopper
-from gateway.graphql.node_ids import record_id
 from gateway.records.errors import Refusal
+from gateway.records.values.global_ids import record_id
 from gateway.server.app_keys import KEYRING
 from outbox.database.transaction import Insert, Row, Tx
 from tests.support.carts import sell

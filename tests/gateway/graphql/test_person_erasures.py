@@ -15,8 +15,8 @@ from gateway.domain.storefront.checkouts import form
 from gateway.domain.storefront.checkouts.checkout import checkout
 from gateway.domain.storefront.checkouts.repeats import Tokens
 from gateway.domain.storefront.privacy import customer_erasure
-from gateway.graphql.node_ids import record_id
 from gateway.records.access import Actor
+from gateway.records.values.global_ids import record_id
 from gateway.server.app_keys import KEYRING
 from outbox.database.transaction import Row, Tx
 from outbox.queue.drain.fanout import fan_out

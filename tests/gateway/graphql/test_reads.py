@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from gateway.graphql.node_ids import global_id
+from gateway.records.values.global_ids import global_id
 from gateway.server.app_keys import DIRECTORY
 from outbox.database.transaction import Database
 from tests.gateway.graphql.test_products import made

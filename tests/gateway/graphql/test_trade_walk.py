@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from gateway.domain.sales import document_lines, order_verbs
-from gateway.graphql.node_ids import record_id
+from gateway.records.values.global_ids import record_id
 from outbox.database.transaction import Row, Tx
 from tests.support.carts import sell
 from tests.support.checkouts import coupon

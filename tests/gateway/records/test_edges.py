@@ -10,7 +10,7 @@ import pytest
 
 from gateway.domain.imports.separators import separator_of
 from gateway.records.values import cnpj, dates, formats, written_dates
-from gateway.records.values.format import Format, Wrong
+from gateway.records.values.formats import Format, Wrong
 from gateway.records.values.pix_key import pix_key
 from gateway.rest.params import expected_of
 from outbox.queue.state.policy import Retry, Schedule

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from gateway.records.values import formats, hostnames
 from gateway.records.values.emails import ascii_domain, character_name, fold_email, spellings
-from gateway.records.values.format import Wrong
+from gateway.records.values.formats import Wrong
 
 
 @pytest.mark.parametrize(

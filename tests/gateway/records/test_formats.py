@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from gateway.records.values import cnpj, dates, formats, hostnames, instants, nested, numbers
 from gateway.records.values.folding import BYTES, fold, without_case
-from gateway.records.values.format import Format, Wrong, of_json
+from gateway.records.values.formats import Format, Wrong
 from gateway.records.values.nested import Member
 from gateway.records.values.strictjson import decode
 
@@ -22,7 +22,7 @@ from gateway.records.values.strictjson import decode
 def code(check: Format, value: Any) -> str:
     """Return the fault's code, or "" when the value is accepted."""
     try:
-        check.accept(value, of_json)
+        check.accept(value)
     except Wrong as wrong:
         return wrong.code if wrong.message.endswith(".") else f"no sentence: {wrong.message}"
     return ""
@@ -152,14 +152,14 @@ def test_invalid_values_are_refused_with_a_code(
 
 def test_all_faults_of_a_list_are_reported_with_their_places() -> None:
     with pytest.raises(Wrong) as caught:
-        nested.tags().accept(["ok", 1, "fine", " "], of_json)
+        nested.tags().accept(["ok", 1, "fine", " "])
     found = [(w.at, w.code) for w in (caught.value, *caught.value.more)]
     assert found == [("[1]", "wrong_type"), ("[3]", "blank")]
 
 
 def test_a_long_list_reports_only_the_first_faults() -> None:
     with pytest.raises(Wrong) as caught:
-        nested.ids_of("deal", 100_000).accept([0] * 100_000, of_json)
+        nested.ids_of("deal", 100_000).accept([0] * 100_000)
     assert len(caught.value.more) == 19
 
 
@@ -211,10 +211,10 @@ def test_money_is_exact_both_ways(centavos: int) -> None:
     money = numbers.money()
     assert money.show is not None
     shown = money.show(centavos)
-    assert money.accept(decode(json.dumps(shown).encode()), of_json) == centavos
-    assert money.accept(shown, of_json) == centavos
+    assert money.accept(decode(json.dumps(shown).encode())) == centavos
+    assert money.accept(shown) == centavos
     exact = Decimal(centavos).scaleb(-2)
-    assert money.accept(exact, of_json) == centavos
+    assert money.accept(exact) == centavos
 
 
 @pytest.mark.slow
@@ -311,7 +311,7 @@ def test_members_of_objects_are_shown_unchanged() -> None:
     )
     assert found.show is not None
     sent = [{"price": 10.5, "quantity": 1.5, "name": "x", "inner": {"price": 2}}, {"price": 3}]
-    assert found.show(found.accept(sent, of_json)) == sent
-    [dated] = found.show(found.accept([{"price": 1, "at": "2026-11-21"}], of_json))
+    assert found.show(found.accept(sent)) == sent
+    [dated] = found.show(found.accept([{"price": 1, "at": "2026-11-21"}]))
     assert dated == {"price": 1, "at": "2026-11-21T00:00:00.000Z"}
     assert jsonschema_rs.is_valid(dict(found.shown or {}), sent)

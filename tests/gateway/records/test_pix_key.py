@@ -3,7 +3,7 @@
 import pytest
 
 from gateway.records.values import pix_key
-from gateway.records.values.format import Wrong
+from gateway.records.values.formats import Wrong
 
 RANDOM = "123e4567-e89b-12d3-a456-426655440000"
 KEY = pix_key.pix_key()

@@ -3,7 +3,7 @@
 import pytest
 
 from gateway.records.values import taxpayer
-from gateway.records.values.format import Wrong
+from gateway.records.values.formats import Wrong
 
 FORMAT = taxpayer.taxpayer()
 

@@ -19,8 +19,7 @@ from gateway.rest.document.event_schemas import DIALECT, EVERY, schema
 from gateway.rest.document.webhook_entries import ATTRIBUTES, FORMATS
 from gateway.server.app_keys import KEYRING
 from outbox.database.transaction import Database
-from outbox.events import cloud_events
-from outbox.events.event_body import message, thin
+from outbox.events import cloud_events, message, thin
 from outbox.sending.request import EventForm, Mode, Request, compose, new_secret
 from tests.gateway.rest.test_contract import DELIVERING, FIRES, PLURALS, created
 from tests.support.drain import add_webhook

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outbox.events.event_body import SAFE_INTEGER, encode
+from outbox.events import SAFE_INTEGER, encode
 from tests.support.node import run_node
 
 TOUCHY_NUMBERS = [

@@ -10,8 +10,7 @@ import pytest
 from cloudevents.core.bindings.http import HTTPMessage, from_http_event
 from cloudevents.v1.http import from_http
 
-from outbox.events import cloud_events
-from outbox.events.event_body import message
+from outbox.events import cloud_events, message
 from outbox.events.sent_body import sent
 from outbox.sending.request import (
     EventForm,

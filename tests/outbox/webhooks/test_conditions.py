@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from outbox.events.event_body import message
+from outbox.events import message
 from outbox.webhooks import conditions
 from outbox.webhooks.conditions import Condition, Unreadable, facts_of, hold
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gateway.domain.contacts import upsert
-from gateway.domain.sales import counted_emails, discounts
+from gateway.domain.sales import discounts
 from gateway.domain.sales.coupons import COUPONS
 from gateway.domain.storefront.campaigns.leads import LEAD
 from gateway.domain.storefront.visitors.shopper import Shopper
@@ -23,7 +23,7 @@ from gateway.records.resource import (
     Remove,
     Resource,
 )
-from gateway.records.values import formats, numbers
+from gateway.records.values import emails, formats, numbers
 from gateway.records.values.blanks import filled
 from gateway.records.values.folding import without_case
 from outbox.database.index_plans import by_index
@@ -161,7 +161,7 @@ async def save_user_data(
         )  # fmt: skip
     draft.must_hold()
     values = draft.values
-    holders = counted_emails.holders(values["email"])
+    holders = emails.holders(values["email"])
     earlier = await _issued(tx, modal, holders)
     issued = earlier or await _issue(tx, visitor, modal, holders, random)
     contact = await upsert.upsert(

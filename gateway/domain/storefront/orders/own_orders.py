@@ -13,7 +13,7 @@ from gateway.records.query import Query
 from gateway.records.record import Record
 from gateway.records.slices import Slice, SliceRequest
 from gateway.records.values import formats
-from gateway.records.values.format import Wrong
+from gateway.records.values.formats import Wrong
 from outbox.database.transaction import Tx
 from outbox.ids import digest_of
 

@@ -20,7 +20,7 @@ from gateway.records.record import Record
 from gateway.records.values import formats
 from gateway.records.values.blanks import clean
 from gateway.records.values.emails import ascii_domain
-from gateway.records.values.format import Format, Wrong
+from gateway.records.values.formats import Format, Wrong
 from outbox.durations import SECOND
 
 ALGORITHMS = (

@@ -8,7 +8,7 @@ from msgspec import Struct, json
 from gateway.records.errors import Fault, Refusal
 from gateway.records.record import Record
 from gateway.records.values import cep as ceps
-from gateway.records.values.format import Wrong
+from gateway.records.values.formats import Wrong
 
 _CEP = ceps.cep()
 

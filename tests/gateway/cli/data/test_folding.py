@@ -6,8 +6,8 @@ import hashlib
 from typing import Any
 
 from gateway.domain.accounts import users
-from gateway.domain.sales.counted_emails import holders
 from gateway.domain.storefront.visitors import customers
+from gateway.records.values.emails import holders
 from outbox import database
 from outbox.clock import SystemClock
 from outbox.database.migrate import migrate, migrate_at_once

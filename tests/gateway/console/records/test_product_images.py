@@ -13,7 +13,6 @@ from gateway.domain.sales import products
 from gateway.domain.sales.products import PRODUCTS
 from gateway.records import actions
 from gateway.records.draft import check
-from gateway.records.values.format import of_json
 from gateway.server.config import Images
 from outbox.database.transaction import Database
 from tests.gateway.console.records.test_stores import owner_of
@@ -40,7 +39,7 @@ async def images_of(guest: Guest, product_id: str) -> list[dict[str, str]]:
 
 
 async def test_images_on_the_page_of_a_product(maria: Guest) -> None:
-    draft = check(PRODUCTS, {"name": "Café", "price": 10}, read=of_json, creating=True)
+    draft = check(PRODUCTS, {"name": "Café", "price": 10}, from_json=True, creating=True)
     record = await maria.site.db.write(products.create, await owner_of(maria), draft)
     path = f"/console/products/{record.id}"
     for place, alt in enumerate(("Frente", "Verso")):

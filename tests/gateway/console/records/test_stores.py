@@ -9,8 +9,7 @@ from gateway.records import actions
 from gateway.records.access import Actor
 from gateway.records.draft import check
 from gateway.records.record import Record
-from gateway.records.values.format import of_json
-from gateway.rest.record_json import view
+from gateway.rest.record_json import members_of
 from outbox.database.transaction import Row, Tx
 from tests.gateway.console.records.test_every_resource import fields_of
 from tests.support.console import Guest, Seen
@@ -40,14 +39,14 @@ async def owner_of(guest: Guest, email: str = "maria@example.com") -> Actor:
 async def made(guest: Guest, **values: Any) -> Record:
     """Create a store of Maria."""
     body = {"hostname": "shop.example.com", "name": "Coffee Shop"} | values
-    draft = check(STORES, body, read=of_json, creating=True)
+    draft = check(STORES, body, from_json=True, creating=True)
     return await guest.site.db.write(stores.create, await owner_of(guest), draft)
 
 
 async def read(guest: Guest, store_id: str) -> dict[str, Any]:
     """Return a store as the REST API shows it."""
     record = await guest.site.db.read(actions.read, await owner_of(guest), STORES, store_id)
-    return view(record).members
+    return members_of(record)
 
 
 async def test_faults_stand_at_their_inputs(maria: Guest) -> None:

@@ -13,7 +13,7 @@ from gateway.console.webhooks.guide import LANGUAGES, Language
 from gateway.console.webhooks.pasted_request import Unreadable
 from gateway.console.webhooks.signature_check import Check, check
 from gateway.domain.webhooks.signing import Secret
-from outbox.events.event_body import message
+from outbox.events import message
 from outbox.sending.request import new_secret, sign_body, sign_standard
 from tests.docs.languages import LANGUAGES as TESTED
 from tests.docs.languages import program

@@ -5,7 +5,7 @@ import re
 from typing import Any
 
 from gateway.domain.webhooks.samples import sample
-from outbox.events.event_body import message
+from outbox.events import message
 from outbox.queue.state import owner_reports
 from outbox.webhooks.operational import MOST, NAMES
 from tests.architecture.tree import ROOT

@@ -6,8 +6,7 @@ import pytest
 
 from outbox import webhooks
 from outbox.database.transaction import Database, Tx
-from outbox.events import enqueue
-from outbox.events.record_fields import RecordField
+from outbox.events import RecordField, enqueue
 from outbox.queue.drain import budget
 from outbox.queue.drain.creations import UNJUDGED
 from outbox.queue.drain.fanout import fan_out
