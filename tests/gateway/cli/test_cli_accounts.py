@@ -15,6 +15,7 @@ from tests.gateway.cli.test_cli import EMAIL, one_line
 from tests.support.process import command
 
 Run = Callable[..., CompletedProcess[str]]
+LIST = ("key", "list", EMAIL)
 
 
 @pytest.fixture
@@ -67,16 +68,7 @@ def test_keys_are_listed_without_their_secret_part(run: Run) -> None:
     assert "no account nobody@example.com" in refused(run, "key", "list", "nobody@example.com")
     full = add_key(run, "Zapier", "--scope", "read", "--expires-days", "9")
     header, line = output_of(run, "key", "list", EMAIL).splitlines()
-    assert header.split() == [
-        "KEY",
-        "NAME",
-        "SCOPES",
-        "STATE",
-        "CREATED",
-        "LAST",
-        "USED",
-        "EXPIRES",
-    ]
+    assert " ".join(header.split()) == "KEY NAME SCOPES STATE CREATED LAST USED EXPIRES"
     assert line.split()[:4] == [full[: api_keys.VISIBLE], "Zapier", "read", "active"]
     assert line.split()[5] == "-"
     assert full[api_keys.VISIBLE :] not in output_of(run, "key", "list", EMAIL, "--json")
@@ -87,21 +79,28 @@ def test_keys_are_listed_without_their_secret_part(run: Run) -> None:
     assert "lastUsedAt" not in listed
 
 
-@pytest.mark.parametrize("naming", ["visible", "beginning", "id", "full"])
-def test_a_key_is_revoked_by_any_of_its_names(run: Run, naming: str) -> None:
+def test_a_key_is_revoked_by_any_of_its_names(run: Run) -> None:
     add_user(run)
-    full, other = add_key(run), add_key(run, "kept")
-    listed = map(json.loads, output_of(run, "key", "list", EMAIL, "--json").splitlines())
-    ids = {key["visible"]: key["id"] for key in listed}
-    visible = full[: api_keys.VISIBLE]
-    same = sum(1 for mine, its in zip(visible, other, strict=False) if mine == its)
-    named = {"visible": visible, "beginning": full[: same + 1], "id": ids[visible], "full": full}
-    assert output_of(run, "key", "revoke", named[naming]) == (
-        f"{visible} (Zapier, {EMAIL}) is revoked.\n"
-    )
+    add_key(run, "kept")
+    for naming in ("visible", "beginning", "id", "full"):
+        full = add_key(run, naming)
+        listed = [json.loads(one) for one in output_of(run, *LIST, "--json").splitlines()]
+        visible = full[: api_keys.VISIBLE]
+        others = [key["visible"] for key in listed if key["visible"] != visible]
+        names = {
+            "visible": visible,
+            "beginning": next(
+                full[:end] for end in range(5, 99)
+                if not any(other.startswith(full[:end]) for other in others)
+            ),
+            "id": next(key["id"] for key in listed if key["visible"] == visible),
+        }  # fmt: skip
+        assert output_of(run, "key", "revoke", names.get(naming, full)) == (
+            f"{visible} ({naming}, {EMAIL}) is revoked.\n"
+        )
     assert output_of(run, "key", "revoke", visible).endswith("was already revoked.\n")
-    listed = map(json.loads, output_of(run, "key", "list", EMAIL, "--json").splitlines())
-    assert {key["name"]: key["state"] for key in listed} == {"Zapier": "revoked", "kept": "active"}
+    listed = [json.loads(one) for one in output_of(run, *LIST, "--json").splitlines()]
+    assert [key["name"] for key in listed if key["state"] != "revoked"] == ["kept"]
 
 
 def test_a_beginning_of_several_keys_revokes_none(run: Run) -> None:
@@ -121,9 +120,9 @@ def test_a_beginning_of_several_keys_revokes_none(run: Run) -> None:
     assert output_of(run, "key", "revoke", several[0][0][:5]).startswith(several[0][1])
 
 
-@pytest.mark.parametrize("text", ["", "Zapier", "crt_", "crt_%", "crt_a-b", "a" * 23, "crt_" * 99])
-def test_what_names_no_key_says_how_one_is_named(run: Run, text: str) -> None:
-    assert "KEY must be the beginning of a key" in refused(run, "key", "revoke", text)
+def test_what_names_no_key_says_how_one_is_named(run: Run) -> None:
+    for text in ("", "Zapier", "crt_", "crt_%", "crt_a-b", "a" * 23, "crt_" * 99):
+        assert "KEY must be the beginning of a key" in refused(run, "key", "revoke", text), text
 
 
 def test_an_unknown_key_is_named_without_its_secret_part(run: Run) -> None:

@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from tests.gateway.cli.test_cli import EMAIL, add_user, one_line
-from tests.support.databases import PostgresServer
 from tests.support.process import (
     Serving,
     carteiro,
@@ -200,29 +199,3 @@ def test_a_closed_log_pipe_does_not_stop_requests(tmp_path: Path) -> None:
         if process.poll() is None:
             process.kill()
             process.wait(120)
-
-
-@PROOF
-async def test_on_postgresql(tmp_path: Path, postgres_server: PostgresServer) -> None:
-    url = await postgres_server.empty()
-    settings = {
-        "CARTEIRO_DATABASE__URL": url,
-        "CARTEIRO_SECRETS__KEY_FILE": str(tmp_path / "shared.key"),
-    }
-    try:
-        assert carteiro("secrets", "init", folder=tmp_path, **settings).returncode == 0
-        with serving_process(tmp_path, **settings) as serving:
-            done = carteiro(
-                "user", "add", EMAIL, "--name", "M", "--password-stdin",
-                folder=tmp_path, stdin="correct horse\n", **settings,
-            )  # fmt: skip
-            assert done.returncode == 0, done.stderr
-            # In a separate process, because this test runs on an event loop.
-            words = ("key", "add", EMAIL, "--name", "test")
-            key = carteiro(*words, folder=tmp_path, **settings).stdout.strip()
-            sent = {"X-API-Key": key}
-            made = serving.ask("/api/contacts", method="POST", body=CONTACT, headers=sent)
-            assert made[0] == 201
-            assert serving.end() == 0
-    finally:
-        await postgres_server.drop(url)

@@ -21,25 +21,6 @@ FILE = 'name,email,phone\r\nAna,ana@x.com,"\'+55 11-1234"\r\nBia,bia@x.com,\r\n'
 
 
 @pytest.mark.usefixtures("lines")
-def test_a_file_goes_in_and_out(tmp_path: Path) -> None:
-    add_user(tmp_path)
-    file = tmp_path / "leads.csv"
-    file.write_text(FILE, newline="")
-    words = ("import", "contacts", str(file), *OWNER)
-    tried = command(*words, "--dry-run", folder=tmp_path)
-    assert tried.stdout == (
-        "2 lines: 2 would be created, 0 would be updated, 0 unchanged, 0 faulty.\n"
-    ), tried.stderr  # fmt: skip
-    done = command(*words, folder=tmp_path)
-    assert done.stdout == "2 lines: 2 created, 0 updated, 0 unchanged, 0 faulty.\n"
-    out = command("export", "contacts", *OWNER, folder=tmp_path)
-    assert out.returncode == 0, out.stderr
-    file.write_text(out.stdout, newline="")
-    again = command(*words, folder=tmp_path)
-    assert again.stdout == "2 lines: 0 created, 0 updated, 2 unchanged, 0 faulty.\n"
-
-
-@pytest.mark.usefixtures("lines")
 def test_the_files_of_programs_are_recognised_as_in_the_api(tmp_path: Path) -> None:
     add_user(tmp_path)
     for file in ("google-contacts.csv", "contacts-3.vcf", "nuvemshop-products.csv", "emails.csv"):
