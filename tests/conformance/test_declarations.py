@@ -15,7 +15,7 @@ from gateway.records import actions
 from gateway.records.access import Actor
 from gateway.records.errors import Refusal
 from gateway.records.resource import Resource
-from gateway.rest.record_json import view
+from gateway.rest.record_json import members_of
 from outbox.database.transaction import Database
 from tests.support.records import asked, listed
 from tests.support.tables import in_turn
@@ -47,7 +47,7 @@ async def test_a_reference_with_its_kind_in_another_field(db: Database) -> None:
             await db.write(actions.change, ANA, ACTIVITIES, activity, asked(ACTIVITIES, one_sided))
         assert caught.value.code == "invalid_reference"
     both = asked(ACTIVITIES, {"relatedTo": contact, "relatedType": "contact"})
-    moved = view(await db.write(actions.change, ANA, ACTIVITIES, activity, both)).members
+    moved = members_of(await db.write(actions.change, ANA, ACTIVITIES, activity, both))
     assert (moved["relatedTo"], moved["relatedType"]) == (contact, "contact")
 
 

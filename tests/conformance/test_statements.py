@@ -174,7 +174,8 @@ async def test_a_record_that_refers_to_another_is_written_with_one_statement(
     await fresh(sent)
     await deal()
     await asyncio.sleep(0)
-    words = [text.split()[0].lower() for text in sent]
+    # What the first one woke is told beside, when it is.
+    words = [text.split()[0].lower() for text in sent if "pg_notify" not in text]
     if db.engine == "postgres":
         assert words == ["begin", "select", "with", "commit"]
     else:

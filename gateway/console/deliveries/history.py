@@ -40,7 +40,7 @@ OFFERED: tuple[StateFilter, ...] = (
 
 async def deliveries(request: web.Request, visitor: SignedIn) -> web.StreamResponse:
     """List the deliveries of all webhooks; each query parameter is a filter."""
-    filters = _filters(request, "q state webhook event status since until")
+    filters = _filters(request, "q", "state", "webhook", "event", "status", "since", "until")
     actor, db, after = visitor.actor, request.app[DB], _after(request)
     since, until = _times(filters, actor.zone)
     status = int(filters["status"]) if filters.get("status", "").isdecimal() else None
@@ -123,7 +123,7 @@ def _narrower(only: StateFilter, active: bool) -> tuple[str, tuple[StateFilter, 
 
 async def events(request: web.Request, visitor: SignedIn) -> web.StreamResponse:
     """List all events with what became of their deliveries."""
-    filters = _filters(request, "q event since until")
+    filters = _filters(request, "q", "event", "since", "until")
     actor = visitor.actor
     since, until = _times(filters, actor.zone)
     query = EventQuery(filters.get("event", ""), filters.get("q", ""), since, until)
@@ -194,9 +194,9 @@ async def event(request: web.Request, visitor: SignedIn) -> web.StreamResponse:
     return polling.live(request, visitor, "event.html", "parts/event.html", context)
 
 
-def _filters(request: web.Request, names: str) -> Mapping[str, str]:
+def _filters(request: web.Request, *names: str) -> Mapping[str, str]:
     """Return the filters of the query that say something."""
-    filters = {name: request.query.get(name, "").strip() for name in names.split()}
+    filters = {name: request.query.get(name, "").strip() for name in names}
     filters["q"] = "".join(filter(str.isprintable, filters.get("q", "")))[
         : delivery_search.LONGEST_SEARCH
     ]

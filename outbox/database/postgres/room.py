@@ -171,7 +171,7 @@ class Room:
 
 
 def _has_ready(pool: asyncpg.Pool) -> bool:
-    """Return whether the next connection of the pool is open, so that nothing waits for it."""
+    """Return whether the next connection of the pool is open, so that it comes at once."""
     # In the order in which the pool takes them.
     for holder in reversed(pool._queue._queue):
         if holder.is_connected():

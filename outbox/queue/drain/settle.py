@@ -1,4 +1,7 @@
-"""Record results of attempts: delivery, attempt row, and the webhook's health and lane, at once."""
+"""Record results of attempts: delivery, attempt row, and the webhook's health and lane, at once.
+
+It is one module because one unit writes all of it, in an order that each part relies on.
+"""
 
 from __future__ import annotations
 
