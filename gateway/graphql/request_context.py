@@ -2,6 +2,8 @@
 
 A loader is a domain unit `async (tx, keys, …) -> mapping of values by key`. Fields that are
 resolved together ask for one key each; the units then run once, with all keys, on one snapshot.
+
+It is one module because units, visitor and cookies of a request end together.
 """
 
 import asyncio

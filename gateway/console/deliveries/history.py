@@ -36,11 +36,13 @@ from outbox.webhooks.operational import NAMES as OPERATIONAL
 OFFERED: tuple[StateFilter, ...] = (
     "all", "waiting", "in_flight", "delivered", "failures", "cancelled",
 )  # fmt: skip
+OF_DELIVERIES = ("q", "state", "webhook", "event", "status", "since", "until")
+"""The filters of the list of deliveries."""
 
 
 async def deliveries(request: web.Request, visitor: SignedIn) -> web.StreamResponse:
     """List the deliveries of all webhooks; each query parameter is a filter."""
-    filters = _filters(request, "q", "state", "webhook", "event", "status", "since", "until")
+    filters = _filters(request, *OF_DELIVERIES)
     actor, db, after = visitor.actor, request.app[DB], _after(request)
     since, until = _times(filters, actor.zone)
     status = int(filters["status"]) if filters.get("status", "").isdecimal() else None

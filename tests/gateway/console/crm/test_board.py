@@ -15,7 +15,7 @@ from outbox.database.transaction import Database, Tx
 from outbox.ids import Ids
 from outbox.queue.drain.fanout import fan_out
 from outbox.queue.state.claimed_deliveries import Capacity
-from tests.conformance.test_statements import fresh, noted
+from tests.conformance.test_statements import Sent, fresh, noted
 from tests.support.console import CONFIG, Guest, Seen, guest
 from tests.support.drain import rows
 from tests.support.rest import Person, RestApi
@@ -181,7 +181,7 @@ async def test_an_unknown_act_and_a_forged_form_change_nothing(maria: Guest, api
 
 
 @pytest.fixture
-async def traced(db_url: str) -> AsyncIterator[tuple[Guest, list[str]]]:
+async def traced(db_url: str) -> AsyncIterator[tuple[Guest, list[Sent]]]:
     """A signed-in user, and each statement of the database."""
     with noted() as sent:
         db = await database.open(db_url, clock=SystemClock(), ids=Ids(), serving=True)
@@ -214,13 +214,13 @@ async def fill(db: Database, count: int, stages: int, status: str = "open") -> N
     await db.write(unit)
 
 
-def asked(sent: list[str]) -> int:
+def asked(sent: list[Sent]) -> int:
     """Return how many statements read or wrote something of deals."""
     return len([text for text in sent if re.search(r"\b(deals|deal_totals|pipelines)\b", text)])
 
 
 async def test_thousands_of_deals_of_a_stage_cost_what_fifty_do(
-    traced: tuple[Guest, list[str]],
+    traced: tuple[Guest, list[Sent]],
 ) -> None:
     maria, sent = traced
     await fill(maria.site.db, 3_000, 1)
@@ -253,7 +253,7 @@ async def test_thousands_of_deals_of_a_stage_cost_what_fifty_do(
     assert asked(sent) < 20, sent
 
 
-async def test_five_hundred_stages_come_twenty_at_a_time(traced: tuple[Guest, list[str]]) -> None:
+async def test_five_hundred_stages_come_twenty_at_a_time(traced: tuple[Guest, list[Sent]]) -> None:
     maria, sent = traced
     await fill(maria.site.db, 1_500, 500)
     await fresh(sent)

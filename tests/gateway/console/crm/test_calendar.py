@@ -6,7 +6,7 @@ from html import unescape
 from zoneinfo import ZoneInfo
 
 from outbox.database.transaction import Database, Tx
-from tests.conformance.test_statements import fresh
+from tests.conformance.test_statements import Sent, fresh
 from tests.gateway.console.crm.test_board import asked as asked_of_deals
 from tests.gateway.console.crm.test_board import traced
 from tests.gateway.console.crm.test_verbs import made
@@ -68,7 +68,7 @@ async def test_months_follow_one_another_and_nonsense_is_this_month(maria: Guest
     assert (await maria.get(f"{CALENDAR}?month=1900-01")).status == 200
 
 
-async def test_a_day_with_many_tasks_shows_a_few(traced: tuple[Guest, list[str]]) -> None:
+async def test_a_day_with_many_tasks_shows_a_few(traced: tuple[Guest, list[Sent]]) -> None:
     maria, sent = traced
     at = int(datetime(2026, 11, 11, tzinfo=UTC).timestamp()) * 1_000_000
 
