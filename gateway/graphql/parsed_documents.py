@@ -130,7 +130,9 @@ class Documents:
                 weight = weigh(cost, operation, variables, introspection=name in introspecting)
                 if not cost.varying:
                     weights[id(operation)] = weight
-            known = Known(self._schema, document, "", operations, introspecting, costs, weights)
+            known = Known(
+                self._schema, document, "", operations, introspecting, costs=costs, weights=weights
+            )
         except GraphQLError as error:
             raise Invalid([error], "rejected_parse") from None
         except Refusal as refusal:

@@ -2,6 +2,7 @@
 
 A loader is a domain unit `async (tx, keys, …) -> mapping of values by key`. Fields that are
 resolved together ask for one key each; the units then run once, with all keys, on one snapshot.
+It is one module because resolvers reach the request, its visitor and its loads through one value.
 """
 
 import asyncio
