@@ -1,7 +1,7 @@
 """Defines what the format of a value is, and those of text and booleans.
 
-Lists and objects are in `nested`, other values in modules of their own. It is one
-module because a format means what Format says.
+Lists and objects are in `nested`, other values in modules of their own.
+It is one module because a format means what Format says.
 
 A pattern here is the same text in the check and in the schema, in the syntax that ECMA-262 and
 Python share.
