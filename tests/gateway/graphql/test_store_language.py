@@ -20,7 +20,7 @@ SOURCES = (
     *Path(storefront.__path__[0]).rglob("*.py"),
     *Path(graphql.__path__[0]).rglob("fields/*.py"),
     *(ROOT / "gateway" / name for name in (
-        "graphql/global_ids.py", "graphql/connections.py", "graphql/execution.py",
+        "records/values/global_ids.py", "graphql/connections.py", "graphql/execution.py",
         "graphql/request_context.py",
         "graphql/errors.py", "records/values/cep.py", "records/values/emails.py",
         "records/values/postal.py", "records/values/taxpayer.py", "records/errors.py",
