@@ -75,6 +75,14 @@ async def test_an_owner_with_a_remainder_is_judged_by_the_record_too(
     assert got == [False, True] * 3
 
 
+async def test_a_test_event_passes_every_condition(db: Database) -> None:
+    picky, _ = await add_webhook(db, ring(), URL, conditions=WON)
+    sent = await db.write(deal, "lost", webhook_id=picky)
+    done = await db.write(fan_out, NONE)
+    assert await webhooks_of(db, sent) == {picky}
+    assert not done.left_out
+
+
 async def test_an_erased_event_is_not_left_out(db: Database) -> None:
     picky, _ = await add_webhook(db, ring(), URL, conditions=WON)
     erased = await db.write(deal, "lost")

@@ -13,7 +13,7 @@ from outbox.queue.replays import replay
 from outbox.queue.upkeep import erasure, erasure_requests
 from outbox.queue.upkeep.erasure import Erasure
 from outbox.states import End
-from tests.support.drain import OWNER, add_webhook, drain, inbox, make, ring, rows
+from tests.support.drain import OWNER, add_webhook, drain, inbox, make, ring, rows, run
 from tests.support.lines import URL, fanned
 
 OTHER = "b" * 24
@@ -79,6 +79,27 @@ async def test_requests_of_an_owner_go_together(
     await Erasure(db).run_once()
     assert await db.read(rows, "select id from events where body is not null") == []
     assert await db.read(rows, "select id from erasures") == []
+
+
+@pytest.mark.parametrize("db_url", ["sqlite"], indirect=True)
+async def test_an_error_in_one_request_stops_no_other_of_its_owner(db: Database) -> None:
+    """Together they fail, so each is taken alone."""
+    webhook_id = await _waiting(db, OWNER, {"bad": 1, "good": 1})
+    # A response that is a number has no digest.
+    await db.write(run,
+        "insert into attempts (owner_id, delivery_id, webhook_id, event_id, number, kind,"
+        " outcome, started_at, total_us, url, request_headers, response_body, truncated, node_id)"
+        " select owner_id, id, $1, event_id, 1, 'event', 'success', 0, 0, 'u', '[]', -1.5, false,"
+        " 'n' from deliveries where record_id = 'bad'",
+        webhook_id,
+    )  # fmt: skip
+    await _ask(db, OWNER, "bad", "good")
+    with pytest.raises(TypeError):
+        await Erasure(db).run_once()
+    [left] = await db.read(rows, "select record_ids from erasures")
+    assert "bad" in left["record_ids"]
+    events = await db.read(rows, "select erased_at from events where record_id = 'good'")
+    assert all(row["erased_at"] is not None for row in events)
 
 
 async def test_a_transaction_erases_a_megabyte_at_most() -> None:
