@@ -487,7 +487,7 @@ async def _beside_moves(cells: Town) -> None:
     moving, others = cells.owners[::10], [one for at, one in enumerate(cells.owners) if at % 10]
     before = sum((one.refused for one in others), Counter[int]())
     moves, written = 0, asyncio.create_task(_written(others, 2 * A_SPAN))
-    while not written.done():
+    while moves < ROUNDS or not written.done():
         owner = moving[moves % len(moving)]
         status, said = await cells.move(owner, _next(owner.cell))
         assert status == 0, said
