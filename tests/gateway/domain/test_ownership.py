@@ -168,4 +168,5 @@ async def test_each_row_of_a_used_database_has_exactly_one_owner(api: RestApi) -
         await shop.close()
     assert found.keys() >= FILLED, FILLED - found.keys()
     assert {table: n for table, n in found.items() if sum(n[:-1]) != n[-1]} == {}
-    assert {table for table, n in found.items() if not all(n)} == set()
+    # A duty writes checkpoints; it may have run between the attempts of the two owners.
+    assert {table for table, n in found.items() if not all(n)} <= {"checkpoints"}
