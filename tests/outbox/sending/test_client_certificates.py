@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import datetime
+import os
+import socket
 import ssl
 from collections.abc import Callable
+from contextlib import suppress
 
 import pytest
 import trustme
@@ -79,6 +83,34 @@ async def test_a_receiver_that_requires_a_certificate_gets_it(
     # A webhook without the certificate, or with another one, never uses that connection.
     assert (without.outcome, without.reused) == ("connect_error", False)
     assert (other.outcome, other.reused) == ("connect_error", False)
+
+
+async def test_a_receiver_that_misses_the_certificate_is_told_as_such(
+    authority: trustme.CA,
+) -> None:
+    context = serving(authority, asks=True)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def refuse() -> None:
+            # On a thread: a server on asyncio closes without the alert.
+            plain, _ = server.accept()
+            with context.wrap_socket(
+                plain, server_side=True, do_handshake_on_connect=False
+            ) as secure:
+                with suppress(ssl.SSLError):
+                    secure.do_handshake()
+                # A reset, because of unread data, could overtake the alert.
+                with suppress(OSError):
+                    while os.read(secure.fileno(), 4096):
+                        pass
+
+        refusing = asyncio.create_task(asyncio.to_thread(refuse))
+        async with sender(trust=trust_of(authority)) as http:
+            url = f"https://127.0.0.1:{server.getsockname()[1]}/"
+            outcome = await post(http, url)
+        await refusing
+    assert outcome.outcome == "tls_error"
+    assert "certificate required" in (outcome.error or "")
 
 
 async def test_a_certificate_does_not_widen_whom_the_sender_trusts(

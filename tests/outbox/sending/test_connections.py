@@ -20,6 +20,7 @@ import trustme
 from aiohttp import web
 
 from outbox.clock import SystemClock
+from outbox.sending.addresses import Rules, parse_place
 from outbox.sending.client_certificates import read
 from outbox.sending.outcome import ASKED
 from outbox.sending.request import DIRECT, Via
@@ -65,6 +66,17 @@ async def deaf(*addresses: str, port: int = 0) -> AsyncIterator[int]:
     finally:
         for one in held:
             one.close()
+
+
+async def test_a_family_that_hangs_leaves_the_other_its_turn() -> None:
+    # More addresses of the first family than are tried.
+    names = {"two.example": ["::1", *(f"2001:db8::{n}" for n in range(20)), "127.0.0.1"]}
+    rules = Rules(allow_http=True, allow=(*LOOPBACK.allow, parse_place("2001:db8::/32")))
+    async with receiver() as there, sender(rules, look_up=names.__getitem__) as http:
+        port = int(there.url.rpartition(":")[2])
+        async with deaf("::1", port=port):
+            outcome = await post(http, f"http://two.example:{port}/")
+        assert (outcome.outcome, outcome.address) == ("success", f"127.0.0.1:{port}")
 
 
 @pytest.mark.slow

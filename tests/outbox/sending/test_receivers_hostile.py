@@ -16,6 +16,8 @@ from tests.support.hostilities import (
     OK,
     repeats,
     says,
+    says_and_closes,
+    says_and_resets,
 )
 from tests.support.receiver import Hostile, Script, Visit, hostile
 from tests.support.senders import post, sender
@@ -57,6 +59,15 @@ async def test_a_2xx_head_is_success_whatever_follows(name: str, split: bool) ->
 async def test_the_valid_part_of_a_bad_body_is_recorded() -> None:
     outcome, _ = await one(says(GOOD_HEAD_BAD_BODY["a chunk, then a bad one"]))
     assert (outcome.response_body, outcome.truncated) == (b"abc", True)
+
+
+@pytest.mark.parametrize("ending", [says_and_closes, says_and_resets])
+async def test_cut_off_after_a_2xx_head(ending: object) -> None:
+    assert callable(ending)
+    outcome, _ = await one(ending(OK + b"Content-Length: 100\r\n\r\nhalf"))
+    assert outcome.outcome == "success"
+    assert outcome.truncated
+    assert outcome.response_body == b"half"
 
 
 async def test_the_deadline_ends_a_body_sooner_when_it_comes_sooner() -> None:
@@ -202,3 +213,12 @@ async def test_headers_in_no_known_encoding_are_still_text() -> None:
     assert outcome.outcome == "success"
     value = dict(outcome.response_headers)["X-Raw"]
     assert value.encode("utf-8")
+
+
+@pytest.mark.slow
+async def test_a_sender_survives_all_of_them() -> None:
+    async with sender() as client, hostile(says(EMPTY)) as good:
+        for script in BROKEN.values():
+            async with hostile(script) as there:
+                await post(client, there.url)
+            assert (await post(client, good.url)).outcome == "success"

@@ -1,7 +1,9 @@
 """Receivers with broken TLS: a named outcome, no downgrade, within the connect timeout."""
 
+import asyncio
 import datetime
 import ssl
+import warnings
 
 import pytest
 import trustme
@@ -76,3 +78,42 @@ async def test_certificates_that_are_refused(
         assert outcome.outcome == "tls_error"
         assert (outcome.error or "").startswith("certificate refused: ")
     assert (await one(serving(good), trusting)).outcome == "success"
+
+
+def outdated(context: ssl.SSLContext) -> ssl.SSLContext:
+    """Return `context` limited to TLS 1.0."""
+    context.set_ciphers("ALL:@SECLEVEL=0")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        context.minimum_version = context.maximum_version = ssl.TLSVersion.TLSv1
+    return context
+
+
+async def test_obsolete_tls(authority: trustme.CA, trusting: ssl.SSLContext) -> None:
+    server = outdated(serving(authority.issue_cert("127.0.0.1")))
+    assert (await one(server, trusting)).outcome == "tls_error"
+    lax = ssl.create_default_context()
+    authority.configure_trust(lax)
+    assert (await one(server, outdated(lax))).outcome == "success", "the receiver speaks it"
+
+
+@pytest.mark.parametrize("reset", [False, True])
+async def test_disconnecting_in_the_handshake(reset: bool, trusting: ssl.SSLContext) -> None:
+    async def leave(visit: Visit) -> None:
+        await asyncio.sleep(0)
+        if reset:
+            visit.reset()
+
+    outcome = await one(None, trusting, leave)
+    assert outcome.outcome == "tls_error"
+
+
+async def test_a_stalled_handshake_ends_with_a_shorter_total(trusting: ssl.SSLContext) -> None:
+    async def stall(visit: Visit) -> None:
+        await visit.gone()
+
+    async with hostile(stall) as there, sender(tls=trusting) as http:
+        url = there.url.replace("http://", "https://")
+        outcome = await post(http, url, timeout_s=0.3)
+        await there.ended.wait()
+    assert outcome.outcome == "tls_error"

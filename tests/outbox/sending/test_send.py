@@ -39,6 +39,18 @@ async def test_statuses(status: int, name: str) -> None:
         assert (outcome.outcome, outcome.status) == (name, status)
 
 
+async def test_the_answer_is_recorded() -> None:
+    async with receiver(answer=answers(503, **{"Retry-After": "7", "X-Own": "é"})) as there:
+        async with sender() as client:
+            outcome = await post(client, there.url)
+    assert outcome.retry_after == "7"
+    assert outcome.response_body == b"said 503"
+    assert ("Retry-After", "7") in outcome.response_headers
+    assert ("X-Own", "é") in outcome.response_headers
+    assert not outcome.truncated
+    assert outcome.address == there.url.removeprefix("http://")
+
+
 async def test_redirects_are_not_followed() -> None:
     async with receiver() as elsewhere, sender() as client:
         for status in (301, 302, 303, 307, 308):
