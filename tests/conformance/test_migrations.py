@@ -14,7 +14,6 @@ from outbox.database.transaction import Database, Tx
 from outbox.errors import CannotStart
 from outbox.ids import Ids
 from tests.support.databases import PostgresServer
-from tests.support.drain import run
 
 FIRST = """
 -- A comment; with a semicolon;
@@ -105,6 +104,17 @@ async def ledger(tx: Tx) -> list[tuple[object, ...]]:
     return [tuple(row[name] for name in row.keys()) for row in rows]  # noqa: SIM118 - of a Row
 
 
+async def set_checksum(tx: Tx, checksum: str) -> None:
+    await tx.run("update schema_migrations set checksum = $1 where name = '0001_birds'", checksum)
+
+
+async def test_a_changed_statement_is_refused(db: Database, folder: Path) -> None:
+    await migrate(db, [("test", folder)])
+    (folder / "0001_birds.sql").write_text(FIRST.replace("sabia", "ema"))
+    with pytest.raises(CannotStart, match="test 0001_birds was changed"):
+        await migrate(db, [("test", folder)])
+
+
 async def test_comments_and_white_space_may_differ(db: Database, folder: Path) -> None:
     await migrate(db, [("test", folder)])
     (folder / "0001_birds.sql").write_text(
@@ -121,7 +131,7 @@ async def test_the_checksum_of_a_released_text_is_accepted_and_rewritten(
 ) -> None:
     await migrate(db, [("test", folder)])
     before = await db.read(ledger)
-    await db.write(run, "update schema_migrations set checksum = 'older'")
+    await db.write(set_checksum, "older")
     with pytest.raises(CannotStart, match="was changed"):
         await migrate(db, [("test", folder)])
     (folder / DIGESTS).write_text("# name statements texts\n0001_birds checksum old older\n")
@@ -136,6 +146,14 @@ async def test_a_question_changes_nothing(db: Database, folder: Path) -> None:
         await db.read(ledger)
 
 
+async def test_a_newer_schema_is_refused(db: Database, folder: Path) -> None:
+    (folder / "0002_more.sql").write_text("insert into birds (name) values ('arara');\n")
+    await migrate(db, [("test", folder)])
+    (folder / "0002_more.sql").unlink()
+    with pytest.raises(CannotStart, match="newer than this program"):
+        await migrate(db, [("test", folder)])
+
+
 async def test_a_newer_schema_is_used_when_all_that_is_new_is_additive(
     db: Database, folder: Path
 ) -> None:
@@ -146,17 +164,25 @@ async def test_a_newer_schema_is_used_when_all_that_is_new_is_additive(
     for number in (2, 3):
         (folder / f"000{number}_more.sql").unlink()
     assert await migrate(db, [("test", folder)]) == []
-    await db.write(run, "update schema_migrations set additive = false where number = 2")
+    await db.write(_no_longer_additive)
     with pytest.raises(CannotStart, match="newer than this program"):
         await migrate(db, [("test", folder)])
+
+
+async def _no_longer_additive(tx: Tx) -> None:
+    await tx.run("update schema_migrations set additive = false where number = 2")
 
 
 async def test_a_gap_in_the_database_is_refused(db: Database, folder: Path) -> None:
     (folder / "0002_more.sql").write_text("insert into birds (name) values ('arara');\n")
     await migrate(db, [("test", folder)])
-    await db.write(run, "delete from schema_migrations where number = 1")
+    await db.write(_without_the_first)
     with pytest.raises(CannotStart, match="has the migration test 0002 but not 0001"):
         await migrate(db, [("test", folder)])
+
+
+async def _without_the_first(tx: Tx) -> None:
+    await tx.run("delete from schema_migrations where number = 1")
 
 
 def test_a_gap_in_the_numbers_is_refused(folder: Path) -> None:
@@ -173,6 +199,15 @@ async def step(tx):
     await tx.run("update birds set name = lower(name) where name = $1", row["name"])
     return True
 """
+
+
+async def test_a_python_migration_runs_batch_by_batch(db: Database, folder: Path) -> None:
+    (folder / "0002_more.sql").write_text("insert into birds (name) values ('ARARA'), ('EMA');\n")
+    (folder / "0003_lower.py").write_text(STEP)
+    sources = [("test", folder)]
+    assert await migrate(db, sources) == ["0001_birds", "0002_more", "0003_lower"]
+    assert await db.read(birds) == ["arara", "ema", "sabia"]
+    assert await migrate(db, sources) == []
 
 
 async def test_a_python_migration_continues_after_a_failure(db: Database, folder: Path) -> None:

@@ -41,6 +41,25 @@ async def test_two_hundred_concurrent_units_get_consecutive_numbers(db: Database
     assert sorted(others) == [f"INV-{n:06d}" for n in range(1, 11)]
 
 
+async def test_a_failed_unit_returns_its_number(db: Database) -> None:
+    assert await issue(db) == "INV-000001"
+    with pytest.raises(Refusal):
+        await db.write(take_and_fail)
+    assert await issue(db) == "INV-000002"
+
+
+async def test_a_series_belongs_to_one_owner_and_kind(db: Database) -> None:
+    async def unit(tx: Tx) -> list[str]:
+        return [
+            await documents.take_number(tx, owner.owner_id, series)
+            for owner, series in zip(
+                (ANA, ANA, BIA, ANA), ("quotes", "orders", "quotes", "quotes"), strict=True
+            )
+        ]
+
+    assert await db.write(unit) == ["Q-000001", "ORD-000001", "Q-000001", "Q-000002"]
+
+
 async def test_numbers_grow_past_six_digits(db: Database) -> None:
     async def unit(tx: Tx) -> str:
         await tx.run("insert into counters (owner_id, series, n) values ('o', 'quotes', 999999)")

@@ -66,6 +66,14 @@ async def end_session(url: str) -> None:
     assert ended == 1
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("db_url", ["sqlite"], indirect=True)
+async def test_the_one_server_of_a_file_leads(db: Database) -> None:
+    leadership = db.leadership()
+    assert leadership.leads
+    assert leadership.settled
+
+
 @POSTGRES
 async def test_one_of_four_leads_and_the_others_follow_it(db_url: str) -> None:
     async with candidates(db_url, 4) as standing:
@@ -86,6 +94,18 @@ async def test_a_leader_whose_session_ended_notices_at_once(db_url: str) -> None
         await lost.wait()
         # Another node may lead by now: one that had not requested the lock before it was free.
         assert first not in leaders(standing)
+
+
+@POSTGRES
+async def test_another_node_replaces_a_leader_whose_session_ended(db_url: str) -> None:
+    async with candidates(db_url, 4) as standing:
+        first = await the_one(standing)
+        lost = asyncio.Event()
+        standing[first].on_loss(lost.set)
+        await end_session(db_url)
+        # Until it notices, another may lead beside it: `settled` waits for that.
+        await lost.wait()
+        await the_one(standing)
 
 
 class Stopped(SystemClock):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import UTC, datetime
 from typing import Any
 
@@ -13,6 +14,8 @@ from cloudevents.v1.http import from_http
 from outbox.events import cloud_events, message
 from outbox.events.sent_body import sent
 from outbox.sending.request import (
+    OF_FORMS,
+    REQUEST_ORIGIN,
     EventForm,
     Header,
     Mode,
@@ -79,6 +82,22 @@ def test_the_sdks_read_the_same_event_in_both_modes(mode: Mode) -> None:
     }
 
 
+def test_a_structured_event_has_no_context_headers() -> None:
+    # The SDK for Python takes any ce- header for the binary mode, whatever the content type is.
+    headers, body = dressed("cloudevents")
+    assert not [name for name, _ in headers if name.lower().startswith("ce-")]
+    assert dict(headers)["Content-Type"] == "application/cloudevents+json"
+    assert json.loads(body)["data"] == DATA
+
+
+def test_a_binary_event_is_the_data_in_the_bytes_of_the_contract() -> None:
+    headers, body = dressed("cloudevents-binary")
+    named = dict(headers)
+    assert message("contact.created", NOW, DATA).endswith(b'"data":' + body + b"}")
+    assert named["Content-Type"] == "application/json"
+    assert "ce-datacontenttype" not in named, "the binding forbids it beside Content-Type"
+
+
 # HTTP binding 1.0.2, section 3.1.3.2, with its own example; some SDKs read none of it back.
 @pytest.mark.parametrize(
     ("text", "value"),
@@ -120,6 +139,21 @@ def test_subjects(mode: Mode, record_id: str, subject: str | None) -> None:
 )
 def test_times_are_utc_with_milliseconds(at: int, time: str) -> None:
     assert json.loads(dressed("cloudevents", at=at)[1])["time"] == time
+
+
+def test_attributes_have_names_that_any_system_takes() -> None:
+    headers, body = dressed("cloudevents-binary", sequence=1, snapshot="j1", origin="test")
+    names = {name for name, _ in headers if name.startswith("ce-")}
+    assert names | {cloud_events.SOURCE, REQUEST_ORIGIN} == OF_FORMS, "the log masks no others"
+    assert all(re.fullmatch("ce-[a-z0-9]{1,20}", name) for name in names), names
+    assert as_read(headers, body)["test"] == "1"
+
+
+def test_sequences_compare_like_numbers() -> None:
+    numbers = (9, 10, 2**53, 2**63 - 1)
+    bodies = [json.loads(dressed("cloudevents", sequence=n)[1]) for n in numbers]
+    texts = [body["sequence"] for body in bodies]
+    assert sorted(texts) == texts
 
 
 @pytest.mark.parametrize("mode", MODES)

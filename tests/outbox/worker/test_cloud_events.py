@@ -214,6 +214,21 @@ async def test_gone_and_overloaded_receivers_are_so_for_a_handshake_too(
 
 
 @pytest.mark.parametrize("db_url", ["sqlite"], indirect=True)
+async def test_retries_ask_again_until_the_receiver_allows_it(db: Database) -> None:
+    async def answer(request: web.Request) -> web.Response:
+        allowed = {ORIGIN: "*"} if len(questions(box.got)) > 2 else {}
+        return web.Response(headers=allowed)
+
+    async with inbox(answer=answer) as box, drain(db, ring(), site=SITE) as running:
+        await running.webhook(box.url, handshake=True)
+        await db.write(make, "r1")
+        await running.watch.until("delivery_finished")
+        found = [one["outcome"] for one in await db.read(rows, "select * from attempts")]
+        assert found == ["not_permitted", "not_permitted", "success"]
+        assert len(questions(box.got)) == 3
+
+
+@pytest.mark.parametrize("db_url", ["sqlite"], indirect=True)
 async def test_a_handshake_reaches_no_address_that_deliveries_do_not(db: Database) -> None:
     async with drain(db, ring(), site=SITE) as running:
         await running.webhook("http://10.1.2.3/hook", handshake=True, schedule=())

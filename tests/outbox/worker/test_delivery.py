@@ -77,6 +77,25 @@ async def test_unsendable_deliveries_end_dead_and_delay_nobody(db: Database) -> 
         assert "schedule" in ends[broken]["reason"]
 
 
+async def test_throttling_delays_the_whole_webhook(db: Database) -> None:
+    async with inbox() as box, drain(db, ring()) as running:
+
+        async def slow_down(_: web.Request) -> web.Response:
+            return web.Response(status=429, headers={"Retry-After": "600"})
+
+        box.answer = slow_down
+        webhook_id = await running.webhook(box.url)
+        await db.write(make, "r1")
+        await running.watch.until("attempt")
+        await db.write(make, "r2")
+        await running.watch.until("fanned_out", 2)
+        [lane] = await db.read(
+            rows, "select due_at - due_now() as wait from lanes where webhook_id = $1", webhook_id
+        )
+        assert 500_000_000 < lane["wait"] <= 600_000_000
+        assert len(box.got) == 1
+
+
 @pytest.mark.slow
 async def test_shutdown_cuts_a_hanging_send_and_it_is_sent_after_the_next_start(
     db: Database,

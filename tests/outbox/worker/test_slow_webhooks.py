@@ -144,3 +144,16 @@ def test_one_slow_webhook_gives_its_places_back_when_another_needs_them() -> Non
     run.run(130.0)
     assert len(run.open["first"]) >= alone - 2
     assert run.cut == 0
+
+
+def test_a_quick_webhook_that_hangs_starts_no_more_after_a_second() -> None:
+    answers = [steady(0.2)]
+    hook = Hook("w", "o", 10.0, lambda now: answers[0](now))
+    run = Run([hook])
+    run.run(30.0)
+    answers[0] = never
+    run.run(run.now + TIMEOUT)
+    assert len(run.open["w"]) <= 12
+    hook.most_in_flight = 0
+    run.run(run.now + TIMEOUT)
+    assert hook.most_in_flight == 1

@@ -12,7 +12,19 @@ import pytest
 
 from outbox.database.transaction import Database, Tx, brief
 from outbox.errors import DatabaseUnavailable, OutcomeUnknown
-from tests.outbox.database.sqlite.units import LOOP, THREAD, note, noted, watch
+from tests.outbox.database.sqlite.units import LOOP, THREAD, later, note, noted, watch
+
+
+async def test_a_row_that_cannot_be_written_fails_its_own_unit(file: Database) -> None:
+    results = await asyncio.gather(
+        file.write(later, "a"),
+        file.write(later, "b", None),
+        file.write(note, "c"),
+        return_exceptions=True,
+    )
+    assert isinstance(results[1], sqlite3.IntegrityError)
+    assert not any(isinstance(results[n], Exception) for n in (0, 2))
+    assert sorted(await file.read(noted)) == ["a", "c"]
 
 
 async def test_results_of_a_transaction_that_sqlite_ended_are_computed_again(

@@ -10,6 +10,7 @@ import pytest
 from outbox import database
 from outbox.database.transaction import Database
 from outbox.ids import Ids
+from outbox.queue.state import chain
 from outbox.queue.state.chain import COVERED, LINK
 from outbox.queue.upkeep import owner_moves
 from outbox.queue.upkeep.owner_moves import MoveState
@@ -101,6 +102,38 @@ async def test_a_changed_event_is_found(log: Log, db_url: str) -> None:
         assert all(what in fault.what for fault in faults)
 
 
+async def test_a_chain_computed_again_fails_by_its_signatures(log: Log, db_url: str) -> None:
+    """Who can write the log, but has no key, cannot sign another body."""
+    db, keys, webhooks = log
+    body = b'{"event":"thing.made","timestamp":1,"data":{"id":"forged"}}'
+    forged = hashlib.sha256(body)
+    await db.write(run, "update events set body = $1, body_digest = $2", body, forged.hexdigest())
+    await db.write(run, "update attempts set event_digest = null, state = null")
+    for webhook_id in webhooks:
+        before, end = b"", (0, "")
+        for row in await db.read(
+            rows, "select * from attempts where webhook_id = $1 order by place", webhook_id
+        ):
+            values = [row[name] for name in COVERED]
+            values[COVERED.index("truncated")] = bool(row["truncated"])
+            answer = chain.answer_of(row["response_headers"], bytes(row["response_body"]))
+            before = chain.digest_of(before, values, answer, row["place"], forged.digest())
+            end = row["place"], before.hex()
+            await db.write(run, """update attempts set digest = $1, body_digest = $2
+                where delivery_id = $3 and number = $4""",
+                before, forged.digest(), row["delivery_id"], row["number"],
+            )  # fmt: skip
+        await db.write(run,
+            "update lanes set chain_place = $1, chain_digest = $2 where webhook_id = $3",
+            *end, webhook_id,
+        )  # fmt: skip
+    assert (await walked(db_url, None)).faults == []
+    faults = (await walked(db_url, keys)).faults
+    assert [(fault.place, fault.what) for fault in faults] == [
+        (1, "its signature does not match its body")
+    ] * 2
+
+
 async def add(
     db: Database, key: tuple[str, str, str, int], at: int, place: int | None = None
 ) -> None:
@@ -111,6 +144,17 @@ async def add(
         values ($1, $2, $3, $4, 'e', 'event', 'success', $5, 0, 'u', '[]', false, 'n', $6)""",
         *key, at, place,
     )  # fmt: skip
+
+
+async def test_an_attempt_that_somebody_added_is_found(log: Log, db_url: str) -> None:
+    """It has no place, and is newer than the first that has one."""
+    db, keys, webhooks = log
+    await add(db, ("o", "new", webhooks[0], 4), db.clock.wall())
+    [fault] = (await walked(db_url, keys)).faults
+    assert (fault.webhook_id, fault.place, fault.delivery_id, fault.number, fault.missing) == (
+        webhooks[0], None, "new", 4, False,
+    )  # fmt: skip
+    assert fault.what == "it has no place, but others before it have one"
 
 
 async def test_an_owner_from_another_database_has_his_own_first_place(

@@ -14,6 +14,7 @@ from outbox.queue.state.policy import (
     decide,
     parse_schedule,
     probed,
+    rescued,
     retry_after,
 )
 from outbox.states import OutcomeName
@@ -90,6 +91,12 @@ def test_jitter_stays_within_a_fifth(name: str, tries: int, dice: float) -> None
     assert dice or delay == 0.8 * base
 
 
+def test_a_webhook_may_have_its_own_schedule() -> None:
+    for waits, ends in (((1.0,), ["ready", "exhausted"]), ((), ["exhausted", "exhausted"])):
+        states = [decided(failed("timeout"), n, waits=Schedule(waits)).state for n in (0, 1)]
+        assert states == ends
+
+
 def test_the_window_halves_on_timeout_throttle_and_connect_failure() -> None:
     halving = {name for name in NAMES if decided(failed(name), 9).window == "halve"}
     connecting = {"connect_error", "dns_error", "tls_error", "proxy_error", "token_error"}
@@ -162,6 +169,20 @@ def test_a_probe_uses_no_try(result: Result, state: str, delay: int | None) -> N
         decision = probed(decided(result, tries))
         assert (decision.state, decision.uses_try) == (state, False)
         assert decision.delay_us == (None if delay is None else delay * SECOND)
+
+
+def test_rescues_in_a_row_wait_from_the_third_on_and_end_at_the_tenth() -> None:
+    decisions = [rescued(n, "kill", schedule=Schedule(), dice=MIDDLE) for n in range(1, 11)]
+    assert [decision.state for decision in decisions] == ["ready"] * 9 + ["dead"]
+    assert [decision.delay_us for decision in decisions[:4]] == [0, 0, 1800 * SECOND, 7200 * SECOND]
+    assert not any(decision.uses_try for decision in decisions)
+    assert decisions[0].reason == "kill"
+    assert decisions[9].reason == "kill, 10 times in a row"
+
+
+def test_a_rescue_past_the_end_of_a_schedule_waits_as_by_the_default_one() -> None:
+    short = rescued(4, "kill", schedule=Schedule((1.0,)), dice=MIDDLE)
+    assert short.delay_us == 7200 * SECOND
 
 
 @pytest.mark.parametrize("text", ["[-1]", "[2592000.5]", "[true]", '["5"]', "{}", "5", "null"])

@@ -11,7 +11,7 @@ from outbox.queue.drain.rescue import Waits, rescue
 from outbox.queue.state import deleted_webhooks
 from outbox.queue.state.policy import Schedule
 from outbox.queue.upkeep import keep_newest, parking
-from outbox.webhooks import Draft, TooMany
+from outbox.webhooks import Draft, TooMany, sealed_settings
 from tests.support.drain import OWNER, add_webhook, ring, rows, run
 
 STATES = "select state, reason, record_id from deliveries order by seq, id"
@@ -120,3 +120,16 @@ async def test_creations_at_once_do_not_pass_the_limit(db: Database) -> None:
 
     assert sum(await asyncio.gather(*[one() for _ in range(10)])) == 3
     assert len(await db.read(webhooks.listed, OWNER)) == 3
+
+
+async def test_custom_headers_are_sealed(db: Database) -> None:
+    key = ring()
+    webhook_id, _ = await add_webhook(
+        db, key, "https://x.example/", headers=(("Authorization", "Bearer hush"),)
+    )
+    webhook = await db.read(webhooks.one, webhook_id)
+    assert webhook is not None
+    assert webhook.headers is not None
+    assert b"hush" not in webhook.headers
+    opened = sealed_settings.open_headers(webhook.headers, key, webhook_id)
+    assert opened == [("Authorization", "Bearer hush")]
