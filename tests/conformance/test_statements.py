@@ -94,7 +94,8 @@ WRITES = 32
 async def opened(db_url: str) -> AsyncIterator[tuple[Database, list[Sent]]]:
     """A database, and what was sent to it."""
     with noted() as sent:
-        db = await database.open(db_url, clock=SystemClock(), ids=Ids(), serving=True)
+        # One that does not serve, so that no unit of its own is noted.
+        db = await database.open(db_url, clock=SystemClock(), ids=Ids(), serving=False)
         yield db, sent
         await db.close()
 
