@@ -162,7 +162,9 @@ async def test_a_read_by_id_is_one_statement_on_postgres(
     await db.read(actions.read, actor, CONTACTS, made.id)
     await asyncio.sleep(0)
     expected = ["select"] if db.engine == "postgres" else ["begin", "select", "rollback"]
-    assert [text.split()[0].lower() for text in sent] == expected
+    # The create before it may still tell its channel.
+    own = [text for text in sent if "carteiro_outbox" not in text and "pg_notify" not in text]
+    assert [text.split()[0].lower() for text in own] == expected
 
 
 async def test_a_change_writes_everything_after_its_query_with_two_statements(
