@@ -16,7 +16,7 @@ from gateway.domain.webhooks import file_text
 from gateway.server.config import load
 from gateway.server.program import program_version
 from outbox.sending.request import new_secret
-from tests.architecture.tree import ROOT, modules
+from tests.architecture.tree import ROOT, files, modules
 from tests.docs.pages import Block, blocks, names, text_of
 from tests.docs.session import Session, agrees
 from tests.support.operations import FOLDER as OPERATIONS
@@ -161,6 +161,15 @@ def test_paths_of_the_code_exist() -> None:
     ]
     assert len(lines) >= 20
     assert [(page, path) for page, path in lines if not (ROOT / path).exists()] == []
+    # A name without its folder is one of a file somewhere.
+    there = {path.name for path in files()}
+    short = [
+        (page, path.rpartition("/")[2])
+        for page in names()
+        for path in re.findall(r"`([\w/]+\.py)`", text_of(page))
+    ]
+    assert len(short) >= 20
+    assert [(page, name) for page, name in short if name not in there] == []
 
 
 def literals(tree: ast.AST) -> Iterator[str]:
