@@ -21,6 +21,7 @@ from aiohttp.web_protocol import RequestHandler, RequestPayloadError
 from gateway.domain.accounts.networks import share_of
 from gateway.server.app_keys import CALLER
 from gateway.server.config import Limits
+from gateway.server.http import answers
 from gateway.server.http.admission import Admission
 from gateway.server.http.answers import Budget
 from gateway.server.http.client_address import CLIENT
@@ -146,7 +147,11 @@ class Connection(RequestHandler):
         if self.for_probes and not resp.prepared:
             resp.force_close()
         try:
-            return await super().finish_response(request, resp, start_time)
+            # After a refused upgrade aiohttp parses again what came with it.
+            if self._upgraded or not await answers.send(request, resp):
+                return await super().finish_response(request, resp, start_time)
+            request._finish()
+            return resp, False
         except ConnectionError:
             return resp, True
         finally:

@@ -4,33 +4,22 @@ gateway.server.telemetry.metrics updates them.
 """
 
 import math
-from collections.abc import Callable, Mapping
-from functools import cache, partial
-from typing import TypeVar, get_args
+from collections.abc import Mapping
+from functools import partial
+from typing import get_args
 
 import prometheus_client
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import CollectorRegistry, Counter, Gauge
 from prometheus_client.gc_collector import GCCollector
 from prometheus_client.process_collector import ProcessCollector
 
 from gateway.server.telemetry.backlog_series import BacklogSeries
 from gateway.server.telemetry.certificate_series import CertificateSeries
-from gateway.server.telemetry.metric_table import TABLE, Metric, Surface
+from gateway.server.telemetry.meters import Counters, Timings
+from gateway.server.telemetry.metric_table import TABLE, Surface
 from gateway.server.telemetry.webhook_series import WebhookSeries
 from outbox.clock import Clock
 from outbox.durations import SECOND
-
-M = TypeVar("M", Counter, Histogram)
-
-
-def _series(meter: M, metric: Metric) -> Callable[..., M]:
-    """Return what has the meter's series by label values; the library's own look takes a lock."""
-    if not metric.labels:
-        return lambda: meter
-    series = cache(meter.labels)
-    for values in metric.zero:
-        series(*values)
-    return series
 
 
 class Instruments:
@@ -51,19 +40,31 @@ class Instruments:
         registry.register(self.backlogs)
         self.certificates = CertificateSeries()
         registry.register(self.certificates)
-        counters: dict[str, Callable[..., Counter]] = {}
+        counters: dict[str, Counters] = {}
+        locked: dict[str, Counter] = {}
         gauges: dict[str, Gauge] = {}
-        histograms: dict[str, Callable[..., Histogram]] = {}
+        histograms: dict[str, Timings] = {}
         for metric in TABLE:
             name, text, labels = metric.name, metric.text, metric.labels
             if metric.kind == "gauge":
                 labels = tuple(build) if name == "app_build_info" else labels
                 gauges[name] = Gauge(name, text, labels, registry=registry)
+                continue
+            zero = metric.zero if labels else ((),)
+            if metric.threads:
+                # With the lock of the library.
+                locked[name] = Counter(name, text, labels, registry=registry)
+                for values in zero:
+                    locked[name].labels(*values)
             elif metric.kind == "counter":
-                counters[name] = _series(Counter(name, text, labels, registry=registry), metric)
+                counters[name] = Counters(name, text, labels, registry)
+                for values in zero:
+                    counters[name][values]
             else:
-                made = Histogram(name, text, labels, registry=registry, buckets=metric.buckets)
-                histograms[name] = _series(made, metric)
+                histograms[name] = Timings(name, text, metric.buckets, labels, registry)
+                for values in zero:
+                    histograms[name][values]
+        self.timings = list(histograms.values())
 
         # The web side.
         self._http = histograms["http_server_request_duration_seconds"]
@@ -79,9 +80,9 @@ class Instruments:
         self._operations = counters["graphql_operations_total"]
         self._auth = counters["auth_attempts_total"]
         self._mails = counters["mail_attempts_total"]
-        self.password_hashed = histograms["password_hash_duration_seconds"]().observe
+        self.password_hashed = histograms["password_hash_duration_seconds"][()]
         self.password_queue = gauges["password_hash_queue"].set
-        self.loop_lag = histograms["event_loop_lag_seconds"]().observe
+        self.loop_lag = histograms["event_loop_lag_seconds"][()]
 
         # The delivery side.
         self._events = counters["outbox_events_total"]
@@ -91,13 +92,13 @@ class Instruments:
         self._oldest = gauges["outbox_oldest_ready_age_seconds"]
         self._lag = histograms["outbox_attempt_lag_seconds"]
         self._claims = counters["outbox_claims_total"]
-        self._claim = histograms["outbox_claim_duration_seconds"]().observe
+        self._claim = histograms["outbox_claim_duration_seconds"][()]
         self._rescued = counters["outbox_rescued_total"]
-        self._unreadable = counters["webhook_unreadable_total"]()
-        self.fenced = counters["outbox_fenced_acks_total"]().inc
-        self.deferred = counters["outbox_deferred_settles_total"]().inc
-        self.cut = counters["outbox_slow_sends_cut_total"]().inc
-        self.restarted = counters["outbox_drain_faults_total"]().inc
+        self._unreadable = counters["webhook_unreadable_total"][()]
+        self.fenced = counters["outbox_fenced_acks_total"][()].inc
+        self.deferred = counters["outbox_deferred_settles_total"][()].inc
+        self.cut = counters["outbox_slow_sends_cut_total"][()].inc
+        self.restarted = counters["outbox_drain_faults_total"][()].inc
         self.clock_skew = gauges["clock_skew_seconds"].set
         # Rules compare it with times of this node and with Prometheus's clock.
         gauges["clock_time_seconds"].set_function(lambda: clock.wall() / SECOND)
@@ -111,13 +112,13 @@ class Instruments:
             gauges[name].set_function(value)
         self._attempts = counters["webhook_attempts_total"]
         self._attempt = histograms["webhook_attempt_duration_seconds"]
-        self._latency = histograms["webhook_delivery_latency_seconds"]().observe
+        self._latency = histograms["webhook_delivery_latency_seconds"][()]
         self._finished = counters["webhook_deliveries_finished_total"]
         self._endpoints = gauges["webhook_endpoints"]
         self._transitions = counters["webhook_circuit_transitions_total"]
         self._connection = counters["webhook_connections_total"]
-        self.truncated = counters["webhook_response_truncated_total"]().inc
-        self.redirect_refused = counters["webhook_redirects_refused_total"]().inc
+        self.truncated = counters["webhook_response_truncated_total"][()].inc
+        self.redirect_refused = counters["webhook_redirects_refused_total"][()].inc
         self._jobs_made = counters["webhook_job_deliveries_total"]
         self._jobs_ended = counters["webhook_jobs_ended_total"]
 
@@ -133,7 +134,7 @@ class Instruments:
         self._transactions = histograms["db_transaction_duration_seconds"]
         self._faults = counters["db_errors_total"]
         self._pool = gauges["db_pool_connections"]
-        self._spans = counters["tracing_spans_total"]
+        self._spans = locked["tracing_spans_total"]
         self.file_bytes = gauges["db_file_bytes"]
         self.wal_bytes = gauges["db_wal_bytes"]
         self.free_bytes = gauges["db_free_bytes"]

@@ -47,7 +47,8 @@ class Metric:
 
     `zero` are the label values of the series that are there at 0 from the start, so that the first
     increase is visible; one without labels always is. `added`: the gauge of a node is the sum of
-    its processes; of the others the value farthest from zero stands for all.
+    its processes; of the others the value farthest from zero stands for all. `threads`: other
+    threads than that of the event loop count it too.
     """
 
     kind: Kind
@@ -58,6 +59,7 @@ class Metric:
     buckets: tuple[float, ...] = ()
     zero: Collection[Labels] = ()
     added: bool = False
+    threads: bool = False
 
 
 def each(*values: Collection[str]) -> Collection[Labels]:
@@ -303,6 +305,7 @@ TABLE = (
         "Spans for the trace collector: exported, or dropped because it was slow or away.",
         labels=("result",),
         zero=each(("exported", "dropped")),
+        threads=True,
     ),
     gauge("db_file_bytes", "Size of the database."),
     gauge(

@@ -33,6 +33,11 @@ def _pick(census: Callable[[], Mapping[str, int]], state: str) -> float:
 class Metrics(Instruments, Observer):
     """The metrics of the web side and, as an Observer of the engine, of deliveries."""
 
+    def count(self) -> None:
+        """Put what was observed into the buckets of the histograms; call it every few seconds."""
+        for timings in self.timings:
+            timings.count()
+
     # For the web side.
 
     def request(
@@ -41,28 +46,28 @@ class Metrics(Instruments, Observer):
         """Count a completed request; `route` is a template or `unmatched`."""
         # Every page that is read has both, and their responses differ in the body alone.
         known = "GET" if method == "HEAD" else method if method in METHODS else "other"
-        self._http(surface, known).observe(seconds)
-        self._requests(surface, route, known, CLASSES.get(status // 100, "5xx")).inc()
+        self._http[surface, known](seconds)
+        self._requests[surface, route, known, CLASSES.get(status // 100, "5xx")].value += 1
 
     def rejected(self, surface: Surface, reason: Reason) -> None:
         """Count a request that a guard refused."""
-        self._rejected(surface, reason).inc()
+        self._rejected[surface, reason].value += 1
 
     def operation(self, kind: str, outcome: str) -> None:
         """Count a GraphQL operation; `outcome` is ok, error or the limit that rejected it."""
-        self._operations(kind, outcome).inc()
+        self._operations[kind, outcome].value += 1
 
     def authenticated(self, scheme: Scheme, outcome: AuthOutcome) -> None:
         """Count a checked credential."""
-        self._auth(scheme, outcome).inc()
+        self._auth[scheme, outcome].value += 1
 
     def mail(self, kind: str, result: str) -> None:
         """Count an attempt at a mail; `result` is sent, put_off or given_up."""
-        self._mails(kind, result).inc()
+        self._mails[kind, result].value += 1
 
     def spans(self, result: str, count: int) -> None:
         """Count spans for the trace collector: "exported" or "dropped". Runs in any thread."""
-        self._spans(result).inc(count)
+        self._spans.labels(result).inc(count)
 
     def watch_connections(self, census: Callable[[], Mapping[str, int]]) -> None:
         """Call `census` at each scrape for the number of client sockets by state."""
@@ -121,24 +126,24 @@ class Metrics(Instruments, Observer):
     # Of the engine; outbox.observer.Observer documents each method.
 
     def purged(self, table: str, count: int) -> None:
-        self._purged(table).inc(count)
+        self._purged[(table,)].value += count
 
     def swept(self, table: str) -> None:
         self._swept.labels(table).set(self._clock.wall() / SECOND)
 
     def job_made(self, kind: JobKind, count: int) -> None:
-        self._jobs_made(kind).inc(count)
+        self._jobs_made[(kind,)].value += count
 
     def job_ended(self, kind: JobKind, state: JobState) -> None:
-        self._jobs_ended(kind, state).inc()
+        self._jobs_ended[kind, state].value += 1
 
     def transaction(self, op: Literal["read", "write"], seconds: float) -> None:
-        self._transactions(op).observe(seconds)
+        self._transactions[(op,)](seconds)
 
     def fault(self, kind: DatabaseFault) -> None:
         if kind == "full":
             self.found_full = self._clock.monotonic()
-        self._faults(kind).inc()
+        self._faults[(kind,)].value += 1
 
     def tick(self) -> None:
         self.ticked = self._clock.monotonic()
@@ -146,21 +151,21 @@ class Metrics(Instruments, Observer):
 
     def fanned_out(self, events: Mapping[str, int], deliveries: Mapping[str, int]) -> None:
         for name, count in events.items():
-            self._events(name).inc(count)
+            self._events[(name,)].value += count
         for name, count in deliveries.items():
-            self._created(name).inc(count)
+            self._created[(name,)].value += count
 
     def left_out(self, events: Mapping[str, int]) -> None:
         for name, count in events.items():
-            self._left_out(name).inc(count)
+            self._left_out[(name,)].value += count
 
     def claimed(self, result: ClaimResult, seconds: float) -> None:
-        self._claims(result).inc()
+        self._claims[(result,)].value += 1
         self._claim(seconds)
 
     def started(self, kind: AttemptKind, lag: float, limited: bool) -> None:
         attempt = "retry" if kind == "retry" else "limited" if limited else "first"
-        self._lag(attempt).observe(max(lag, 0.0))
+        self._lag[(attempt,)](max(lag, 0.0))
 
     def slots(self, total: int, busy: int) -> None:
         self.slots_total, self.slots_busy = total, busy
@@ -169,19 +174,19 @@ class Metrics(Instruments, Observer):
         self, webhook_id: str, host: str, kind: AttemptKind, outcome: OutcomeName, seconds: float,
         at: float,
     ) -> None:  # fmt: skip
-        self._attempts(kind, outcome).inc()
-        self._attempt("success" if outcome == "success" else "failure").observe(seconds)
+        self._attempts[kind, outcome].value += 1
+        self._attempt[("success" if outcome == "success" else "failure",)](seconds)
         # The drain's last turn is near enough: this is for webhooks without attempts for an hour.
         self.webhooks.attempt(webhook_id, host, outcome, seconds, now=self.ticked, wall=at)
 
     def delivery_finished(self, webhook_id: str, end: End, latency: float | None) -> None:
-        self._finished(end).inc()
+        self._finished[(end,)].value += 1
         if latency is not None:
             self._latency(max(latency, 0.0))
         self.webhooks.finished(webhook_id, end)
 
     def rescued(self, reason: Rescue, count: int) -> None:
-        self._rescued(reason).inc(count)
+        self._rescued[(reason,)].value += count
 
     def unreadable(self, webhook_id: str) -> None:
         self._unreadable.inc()
@@ -190,10 +195,10 @@ class Metrics(Instruments, Observer):
         self.webhooks.window(webhook_id, width)
 
     def connection(self, reused: bool) -> None:
-        self._connection("true" if reused else "false").inc()
+        self._connection[("true" if reused else "false",)].value += 1
 
     def transition(self, to: Change, reason: str) -> None:
-        self._transitions(to, reason).inc()
+        self._transitions[to, reason].value += 1
 
 
 METRICS = web.AppKey("METRICS", Metrics)

@@ -262,7 +262,7 @@ class Upkeep:
                 await self._remember(self._readings)
             reading = await self._readings.take(self._metrics.choose)
         except Exception:
-            self._metrics.collection_errors("database").inc()
+            self._metrics.collection_errors[("database",)].inc()
             raise
         finally:
             self._metrics.collection_seconds.labels("database").set(self._clock.monotonic() - began)
@@ -291,7 +291,7 @@ class Upkeep:
             metrics.wal_bytes.set(wal.stat().st_size if wal.exists() else 0)
             metrics.free_bytes.set(shutil.disk_usage(os.path.dirname(file) or ".").free)
         except OSError:
-            metrics.collection_errors("files").inc()
+            metrics.collection_errors[("files",)].inc()
         metrics.collection_seconds.labels("files").set(self._clock.monotonic() - began)
 
     async def _measure_server(self) -> None:
@@ -300,7 +300,7 @@ class Upkeep:
         try:
             sizes = await self._db.scan(DUTIES, measure)
         except DatabaseUnavailable:
-            metrics.collection_errors("files").inc()
+            metrics.collection_errors[("files",)].inc()
             return
         metrics.file_bytes.set(sizes.database)
         if sizes.wal is not None:
@@ -331,6 +331,7 @@ class Upkeep:
             due = loop.time() + LOOP_SECONDS
             await asyncio.sleep(LOOP_SECONDS)
             self._metrics.loop_lag(max(0.0, loop.time() - due))
+            self._metrics.count()
 
 
 async def _left_moves(db: Database) -> None:
