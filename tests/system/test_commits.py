@@ -25,6 +25,7 @@ from outbox import database
 from outbox.clock import SystemClock
 from outbox.database.migrate import migrate
 from outbox.database.postgres.commit_outcome import CommitOutcomes, mark, marking
+from outbox.database.postgres.hosts import Session as DriverSession
 from outbox.database.postgres.server import Server
 from outbox.database.sql import insert_text
 from outbox.database.transaction import Tx
@@ -439,7 +440,8 @@ class _Kept:
 
 
 async def _race(url: str, numbers: range, dice: random.Random, counts: Counter[str]) -> None:
-    connection, asking = await asyncpg.connect(url), await asyncpg.connect(url)
+    connection = await asyncpg.connect(url)
+    asking = await asyncpg.connect(url, connection_class=DriverSession)
     fates = CommitOutcomes(cast(Server, _Kept(asking)))
     lasts = 0.0
     try:
