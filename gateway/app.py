@@ -232,9 +232,10 @@ def build_watched(config: Config, db: Database, keyring: KeyRing, stack: AsyncEx
     """Return what watches all parts; `stack` closes it last."""
     clock = db.clock
     metrics = Metrics(
-        clock=clock, webhook_series=config.metrics.webhook_series,
+        clock=clock,
+        webhook_series=config.metrics.webhook_series,
         build=build_info(db, public_address(config, config.server.port)),
-    )  # fmt: skip
+    )
     metrics.watch_pool(db.census)
     metrics.watch_key(keyring.newest_key_at, lambda: keyring.refused)
     db.observer = metrics

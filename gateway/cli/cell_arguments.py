@@ -5,9 +5,11 @@ import argparse
 
 def cells_map(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--folder", metavar="FOLDER", default="/etc/haproxy",
+        "--folder",
+        metavar="FOLDER",
+        default="/etc/haproxy",
         help="where HAProxy reads its maps (default: /etc/haproxy)",
-    )  # fmt: skip
+    )
 
 
 def cells_push(parser: argparse.ArgumentParser) -> None:

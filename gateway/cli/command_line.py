@@ -334,6 +334,8 @@ def build_parser() -> Parser:
 def _config(parser: argparse.ArgumentParser, default: str | None = argparse.SUPPRESS) -> None:
     """Add --config; a subparser has no default, so that it keeps an earlier value."""
     parser.add_argument(
-        "--config", metavar="FILE", default=default,
+        "--config",
+        metavar="FILE",
+        default=default,
         help=f"the configuration file (default: ${FILE_VARIABLE}, else {' and '.join(FILES)} here)",
-    )  # fmt: skip
+    )

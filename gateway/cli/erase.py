@@ -79,8 +79,9 @@ async def _told(
     ]
     return [
         tables.inert(f"{record.resource.noun} {record.id} of {email}: {named}"),
-        "Everything about this person is erased, and cannot come back:", *lines,
-    ]  # fmt: skip
+        "Everything about this person is erased, and cannot come back:",
+        *lines,
+    ]
 
 
 def _number(count: int) -> str:

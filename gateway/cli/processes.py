@@ -40,9 +40,11 @@ async def serve_processes(config: Config, role: Role) -> None:
         # Not listening before a process is ready. With SO_REUSEPORT each process would have a queue
         # of its own, whose connections are lost with it and hang while it hangs.
         bound = await asyncio.get_running_loop().create_server(
-            asyncio.Protocol, config.server.host or None, config.server.port,
+            asyncio.Protocol,
+            config.server.host or None,
+            config.server.port,
             start_serving=False,
-        )  # fmt: skip
+        )
     except OSError as error:
         raise CannotStart(cannot_listen(config, error)) from None
     port = bound.sockets[0].getsockname()[1]

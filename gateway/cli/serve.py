@@ -118,10 +118,12 @@ def _within_descriptors(config: Config) -> Config:
     fits = fitted(config, descriptors)
     if fits is not config:
         logs.logger().warning(
-            "few_descriptors", descriptors=descriptors, slots=fits.delivery.slots,
+            "few_descriptors",
+            descriptors=descriptors,
+            slots=fits.delivery.slots,
             connections=fits.limits.connections,
             connections_per_address=fits.limits.connections_per_address,
-        )  # fmt: skip
+        )
     return fits
 
 
@@ -143,9 +145,11 @@ async def _listen(
             # With the role worker all processes deliver, and none answers clients.
             health = app[HEALTH]
             site = SharedSite(
-                runner.server, member.sockets, BACKLOG,
+                runner.server,
+                member.sockets,
+                BACKLOG,
                 lambda: role == "all" and health.delivers,
-            )  # fmt: skip
+            )
         try:
             await site.start()
         except OSError as error:

@@ -30,9 +30,11 @@ async def rotate(config: Config, arguments: Namespace, say: Say) -> None:
         ring = await startup.open_keys(config, db, db.ids)
         try:
             made = await db.write(
-                signing_keys.rotate, ring, db.ids.token(ed25519.SEED_BYTES),
+                signing_keys.rotate,
+                ring,
+                db.ids.token(ed25519.SEED_BYTES),
                 at_once=arguments.at_once,
-            )  # fmt: skip
+            )
         except TooManyKeys as refused:
             raise CannotStart(str(refused)) from None
     say(f"The key {made.id} signs from now on.")
@@ -47,9 +49,11 @@ async def rotate(config: Config, arguments: Namespace, say: Say) -> None:
 def _cells(key: SigningKey) -> Mapping[str, Any]:
     state = "ended" if not key.signs else "current" if key.ends_at is None else "replaced"
     cells: dict[str, Any] = {
-        "id": key.id, "publicKey": ed25519.public_text(key.public), "state": state,
+        "id": key.id,
+        "publicKey": ed25519.public_text(key.public),
+        "state": state,
         "createdAt": dates.show(key.created_at),
-    }  # fmt: skip
+    }
     if key.ends_at is not None:
         cells["endsAt"] = dates.show(key.ends_at)
     return cells

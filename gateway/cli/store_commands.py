@@ -33,18 +33,17 @@ OPTIONS = {
 async def store_add(config: Config, arguments: Namespace, say: Say) -> None:
     """Create a store and print its id."""
     sent = {
-        "hostname": arguments.hostname, "name": arguments.name.strip(),
+        "hostname": arguments.hostname,
+        "name": arguments.name.strip(),
         "aliases": arguments.alias or [],
         "allowedOrigins": arguments.origin or [],
-    }  # fmt: skip
+    }
     async with existing(config) as db:
         user = await user_of(db, arguments.owner)
         if user["disabled_at"] is not None:
             raise CannotStart(f"{user['email']} is disabled; enable the account first")
         try:
-            store = await db.write(
-                stores.create, _actor(user), check(STORES, sent, creating=True)
-            )  # fmt: skip
+            store = await db.write(stores.create, _actor(user), check(STORES, sent, creating=True))
         except Refusal as refusal:
             raise CannotStart(_reason(refusal, sent)) from None
     say(store.id)

@@ -111,12 +111,14 @@ async def user_enable(config: Config, arguments: Namespace, say: Say) -> None:
 
 def _cells(user: Row) -> tables.Cells:
     return {
-        "id": user["id"], "email": user["email"], "name": user["name"],
+        "id": user["id"],
+        "email": user["email"],
+        "name": user["name"],
         "timezone": user["timezone"],
         "state": "active" if user["disabled_at"] is None else "disabled",
         "twoFactor": user["two_factor_at"] is not None,
         "createdAt": dates.show(user["created_at"]),
-    }  # fmt: skip
+    }
 
 
 def _email(text: str) -> str:

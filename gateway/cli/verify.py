@@ -136,8 +136,9 @@ def _lines(verdict: Verdict, seen: Witness | None, *, single: bool) -> list[str]
         )
     lines += [
         f"{_count(signed[why], 'signature')} not checked: {text}."
-        for why, text in UNCHECKED.items() if signed[why]
-    ]  # fmt: skip
+        for why, text in UNCHECKED.items()
+        if signed[why]
+    ]
     if seen is not None:
         lines.append(
             f"{_count(seen.checkpoints, 'checkpoint')} up to {dates.show(seen.newest)}: "

@@ -32,10 +32,12 @@ def plan(parser: argparse.ArgumentParser) -> None:
 def apply(parser: argparse.ArgumentParser) -> None:
     _file(parser)
     parser.add_argument(
-        "--plan", metavar="MARK",
+        "--plan",
+        metavar="MARK",
         help="apply only the plan with this mark: refuse when anything has changed since",
-    )  # fmt: skip
+    )
     parser.add_argument(
-        "--secrets", metavar="FILE",
+        "--secrets",
+        metavar="FILE",
         help="write new secrets to this file, which must not exist (default: print them)",
-    )  # fmt: skip
+    )

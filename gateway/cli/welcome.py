@@ -46,9 +46,10 @@ def welcome(lines: Sequence[str], say: Say) -> None:
                 say(unicodedata.normalize("NFKD", line).encode("ascii", "ignore").decode())
     except (OSError, ValueError) as error:
         logs.logger().warning(
-            "welcome_not_shown", error=str(error),
+            "welcome_not_shown",
+            error=str(error),
             fix="create the first account with: carteiro user add EMAIL --name NAME",
-        )  # fmt: skip
+        )
 
 
 def _program() -> str:

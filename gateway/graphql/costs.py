@@ -52,14 +52,16 @@ class Cost(NamedTuple):
         most = INTROSPECTED if introspection else VALUES
         if self.objects > COST:
             raise too_complex(
-                "cost", f"The lists of the operation may hold {_shown(self.objects)} "
+                "cost",
+                f"The lists of the operation may hold {_shown(self.objects)} "
                 f"objects; the limit is {COST}. Ask for smaller pages.",
-            )  # fmt: skip
+            )
         if self.values > most:
             raise too_complex(
-                "cost", f"The response may hold {_shown(self.values)} values; the limit is "
+                "cost",
+                f"The response may hold {_shown(self.values)} values; the limit is "
                 f"{most}. Ask for smaller pages or fewer fields.",
-            )  # fmt: skip
+            )
 
 
 class VaryingField(NamedTuple):

@@ -98,9 +98,10 @@ def render(
         # Errors of the document, its variables or its arguments are those of the client.
         field = _field_of(error.message)
         member["extensions"] = {
-            "code": "BAD_USER_INPUT", **({"field": field} if field else {}),
+            "code": "BAD_USER_INPUT",
+            **({"field": field} if field else {}),
             "requestId": request_id,
-        }  # fmt: skip
+        }
     else:
         _log_fault(original or error, request_id)
         member["message"] = say(INTERNAL)

@@ -78,9 +78,10 @@ def effective_version(headers: MultiMapping[str]) -> str:
     if not _SHAPE.fullmatch(version) or not _exists(version):
         message = "Send a date such as 2026-11-01, or omit the header for the newest behaviour."
         raise Refusal(
-            "invalid_api_version", f"{VERSION_HEADER}: {message}",
+            "invalid_api_version",
+            f"{VERSION_HEADER}: {message}",
             faults=[Fault(VERSION_HEADER, "invalid_date", message)],
-        )  # fmt: skip
+        )
     return max((release for release in RELEASES if release <= version), default=RELEASES[0])
 
 

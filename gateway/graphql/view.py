@@ -119,12 +119,14 @@ def respond(request: web.Request, members: Mapping[str, Any], status: int = 200)
     """Return a result in the media type that the client accepts."""
     kind = chosen(request.headers.get("Accept", ""))
     return web.Response(
-        body=msgspec.json.encode(members), status=status,
+        body=msgspec.json.encode(members),
+        status=status,
         headers={
-            "Content-Type": f"{kind}; charset=utf-8", "Cache-Control": NO_STORE,
+            "Content-Type": f"{kind}; charset=utf-8",
+            "Cache-Control": NO_STORE,
             **request.get(HEADERS, {}),
         },
-    )  # fmt: skip
+    )
 
 
 def refuse(refusal: Refusal, request: web.Request, status: int | None = None) -> web.Response:

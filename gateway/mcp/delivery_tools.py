@@ -121,9 +121,11 @@ async def _health(
 
 def _shown(webhook: Webhook, health: Health, waiting: Waiting | None) -> dict[str, Any]:
     times = {
-        "failingSince": webhook.failing_since, "lastSuccessAt": webhook.last_success_at,
-        "lastAttemptAt": webhook.last_attempt_at, "certificateUntil": webhook.certificate_until,
-    }  # fmt: skip
+        "failingSince": webhook.failing_since,
+        "lastSuccessAt": webhook.last_success_at,
+        "lastAttemptAt": webhook.last_attempt_at,
+        "certificateUntil": webhook.certificate_until,
+    }
     held = shown_wait(waiting)
     members = {
         "id": webhook.id, "name": webhook.name, "origin": _origin(webhook.url),

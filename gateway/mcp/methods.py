@@ -61,9 +61,11 @@ async def run(request: web.Request, message: Message, revision: str) -> dict[str
 async def discover(request: web.Request, message: Message) -> dict[str, Any]:
     """Return what this server is and has."""
     return {
-        "supportedVersions": list(REVISIONS), "capabilities": CAPABILITIES,
-        "instructions": INSTRUCTIONS, **_cached(),
-    }  # fmt: skip
+        "supportedVersions": list(REVISIONS),
+        "capabilities": CAPABILITIES,
+        "instructions": INSTRUCTIONS,
+        **_cached(),
+    }
 
 
 async def initialize(request: web.Request, message: Message) -> dict[str, Any]:
@@ -73,8 +75,10 @@ async def initialize(request: web.Request, message: Message) -> dict[str, Any]:
         raise ProtocolError(INVALID_PARAMS, "protocolVersion must be a text.", of=message.id)
     return {
         "protocolVersion": asked if asked in EARLIER else EARLIER[0],
-        "capabilities": CAPABILITIES, "serverInfo": _server(request), "instructions": INSTRUCTIONS,
-    }  # fmt: skip
+        "capabilities": CAPABILITIES,
+        "serverInfo": _server(request),
+        "instructions": INSTRUCTIONS,
+    }
 
 
 async def ping(request: web.Request, message: Message) -> dict[str, Any]:
@@ -135,9 +139,13 @@ def _server(request: web.Request) -> dict[str, str]:
 
 
 METHODS: Mapping[str, Method] = {
-    "server/discover": discover, "tools/list": list_tools, "tools/call": call_tool,
-}  # fmt: skip
-EARLIER_METHODS: Mapping[str, Method] = {
-    "initialize": initialize, "ping": ping, "tools/list": list_tools_earlier,
+    "server/discover": discover,
+    "tools/list": list_tools,
     "tools/call": call_tool,
-}  # fmt: skip
+}
+EARLIER_METHODS: Mapping[str, Method] = {
+    "initialize": initialize,
+    "ping": ping,
+    "tools/list": list_tools_earlier,
+    "tools/call": call_tool,
+}

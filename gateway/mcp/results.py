@@ -25,8 +25,10 @@ def done(content: Mapping[str, Any]) -> dict[str, Any]:
     """Return the result of a call that succeeded."""
     text = msgspec.json.encode(content).decode()
     return {
-        "content": [{"type": "text", "text": text}], "structuredContent": content, "isError": False,
-    }  # fmt: skip
+        "content": [{"type": "text", "text": text}],
+        "structuredContent": content,
+        "isError": False,
+    }
 
 
 def refused(
@@ -80,8 +82,10 @@ def shortened(record: Mapping[str, Any], at: str = "") -> tuple[dict[str, Any], 
 
 def _detail(fault: Fault, schema: Schema, sent: Mapping[str, Any]) -> dict[str, Any]:
     detail: dict[str, Any] = {
-        "field": fault.field, "code": fault.code, "message": fault.message,
-    }  # fmt: skip
+        "field": fault.field,
+        "code": fault.code,
+        "message": fault.message,
+    }
     *_, last = steps = list(_steps(fault.field))
     value: Any = sent
     for step in steps[:-1]:

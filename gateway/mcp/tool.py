@@ -67,9 +67,11 @@ class Tool:
     def schema(self) -> dict[str, Any]:
         """The JSON Schema of the arguments."""
         return {
-            "type": "object", "properties": dict(self.arguments), "required": list(self.required),
+            "type": "object",
+            "properties": dict(self.arguments),
+            "required": list(self.required),
             "additionalProperties": False,
-        }  # fmt: skip
+        }
 
     def listed(self) -> dict[str, Any]:
         """Return the tool as `tools/list` has it."""

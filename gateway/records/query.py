@@ -230,9 +230,10 @@ def _offset(query: Query) -> int:
 def _too_far(walks: bool) -> Refusal:
     onward = "go on with cursor, the nextCursor of a page" if walks else "ask for fewer records"
     fault = Fault(
-        "page", "invalid_parameter",
+        "page",
+        "invalid_parameter",
         f"At most {FARTHEST} records may precede a page by its number; {onward}.",
-    )  # fmt: skip
+    )
     return Refusal("validation_error", fault.sentence, faults=[fault])
 
 

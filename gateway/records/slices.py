@@ -60,9 +60,11 @@ def order(request: SliceRequest, key: str, descending: bool, record_id: str = "i
 
 
 def slice_of(
-    records: Sequence[Record], request: SliceRequest, place: Callable[[Record], Place],
+    records: Sequence[Record],
+    request: SliceRequest,
+    place: Callable[[Record], Place],
     long: frozenset[str] = frozenset(),
-) -> Slice:  # fmt: skip
+) -> Slice:
     """Return the slice of up to `limit` + 1 records in the order of `order`."""
     more = len(records) > request.limit
     records = records[: request.limit]
@@ -92,9 +94,10 @@ async def read_slice(
         whole = await store.fetch_whole(tx, resource, [*long])
         rows = [whole.get(row[ID], row) for row in rows]
     return slice_of(
-        records_of(resource, rows, tx.now, zone), request,
+        records_of(resource, rows, tx.now, zone),
+        request,
         lambda record: Place(record.row[CREATED_AT], record.id),
-    )  # fmt: skip
+    )
 
 
 async def count(tx: Tx, resource: Resource, owner_id: str, query: Query, zone: str) -> int:

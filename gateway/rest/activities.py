@@ -13,11 +13,13 @@ from gateway.rest.params import window
 
 
 @operation(
-    "listRecentActivities", "Activities", "The latest activities",
+    "listRecentActivities",
+    "Activities",
+    "The latest activities",
     shapes.list_of(shapes.record(ACTIVITIES), "RecentActivities"),
     description="The list is cut at 4 MiB of JSON; it then has `truncated`.",
     parameters=(page_size(activities.RECENT),),
-)  # fmt: skip
+)
 async def recent_activities(request: web.Request) -> web.StreamResponse:
     """GET /api/activities/recent: list the caller's latest activities."""
     caller = await authenticate(request)

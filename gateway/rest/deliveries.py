@@ -219,8 +219,10 @@ async def read_delivery(request: web.Request) -> web.Response:
     event = detail.event
     members = members_of(detail.delivery, detail.active, db.clock.wall(), detail.waiting)
     if event is not None:
-        members |= {"record_version": event.record_version,
-                    "occurred_at": dates.show(event.occurred_at)}  # fmt: skip
+        members |= {
+            "record_version": event.record_version,
+            "occurred_at": dates.show(event.occurred_at),
+        }
         if event.request_id is not None:
             members["request_id"] = event.request_id
         if event.erased_at is not None:

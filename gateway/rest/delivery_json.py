@@ -65,11 +65,13 @@ def members_of(
         next_at = now + max(delivery.due_in, 0) if waiting is None else waiting.until
     times = {"finished_at": delivery.finished_at, "next_attempt_at": next_at}
     optional = {
-        "event": delivery.event, "reason": delivery.reason,
-        "last_outcome": delivery.last_outcome, "last_status": delivery.last_status,
+        "event": delivery.event,
+        "reason": delivery.reason,
+        "last_outcome": delivery.last_outcome,
+        "last_status": delivery.last_status,
         "waiting": shown_wait(waiting),
         **{name: None if at is None else dates.show(at) for name, at in times.items()},
-    }  # fmt: skip
+    }
     return {
         "id": delivery.id, "event_id": delivery.event_id, "webhook_id": delivery.webhook_id,
         "record_id": delivery.record_id, "state": state, "origin": delivery.origin,

@@ -55,7 +55,7 @@ class Ended(Struct, frozen=True):
 EXAMPLE = Link(
     "https://crm.example.com/documents?token=3q2-7wAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
     "2027-05-30T14:30:00.000Z",
-)  # fmt: skip
+)
 
 
 def send(resource: Resource) -> Operation:
@@ -118,10 +118,12 @@ def end_links(resource: Resource) -> Operation:
         )
 
     return operation(
-        f"endLinksOf{title_of(resource)}", _tag(resource),
-        f"End all links to {_a(resource)}", shapes.struct(Ended(1)),
+        f"endLinksOf{title_of(resource)}",
+        _tag(resource),
+        f"End all links to {_a(resource)}",
+        shapes.struct(Ended(1)),
         parameters=(id_of(resource.noun),),
-    )(handle)  # fmt: skip
+    )(handle)
 
 
 def _tag(resource: Resource) -> str:

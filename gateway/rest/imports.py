@@ -265,9 +265,11 @@ class _Sent:
             raise refused("dryRun", "Send true or false.")
         columns = texts.get("columns")
         return Choices(
-            None if columns is None else parse(columns), options_of(texts), dry_run,
+            None if columns is None else parse(columns),
+            options_of(texts),
+            dry_run,
             complete=not self.form or columns is not None,
-        )  # fmt: skip
+        )
 
 
 async def _sent(request: web.Request) -> _Sent:
@@ -316,12 +318,14 @@ async def read_import(request: web.Request) -> web.Response:
 
 
 @operation(
-    "cancelImport", "Imports", "Cancel an import",
+    "cancelImport",
+    "Imports",
+    "Cancel an import",
     shapes.written(shapes.struct(msgspec.structs.replace(ENDED, state="cancelled"))),
     parameters=(describe.id_of("import"),),
     description="What was imported stays; the counts say how much. An import that has ended stays "
     "as it is.",
-)  # fmt: skip
+)
 async def cancel_import(request: web.Request) -> web.Response:
     """DELETE /api/imports/{id}: cancel an import between two of its transactions."""
     caller = await authenticate(request)

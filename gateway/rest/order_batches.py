@@ -33,11 +33,12 @@ EXAMPLE = CanceledOrders(
     [shapes.example_id("order")],
     [
         RefusedOrder(
-            shapes.example_id("paid order"), "invalid_transition",
+            shapes.example_id("paid order"),
+            "invalid_transition",
             "This order is paid and cannot become canceled; paid is final.",
         )
     ],
-)  # fmt: skip
+)
 
 
 @operation(
@@ -61,5 +62,6 @@ async def cancel_orders(request: web.Request) -> web.Response:
             list(outcome.done),
             [RefusedOrder(order_id, why.code, why.message) for order_id, why in outcome.refused],
         ),
-        200, draft,
-    )  # fmt: skip
+        200,
+        draft,
+    )

@@ -92,9 +92,10 @@ def once_of(actor: Actor, key: str | None, method: str, path: str, body: bytes) 
     if _KEY.fullmatch(key) is None:
         message = "Send an Idempotency-Key of 1 to 255 printable ASCII characters."
         raise Refusal(
-            "validation_error", message,
+            "validation_error",
+            message,
             faults=[Fault("Idempotency-Key", "invalid_header", message)],
-        )  # fmt: skip
+        )
     return Once(actor.owner_id, key, f"{method} {path}", hashlib.sha256(body).digest())
 
 

@@ -82,10 +82,12 @@ _RUNNING = Erasure(
     kept=[Kept("orders", certificates.why("orders"), 2), Kept("audit", certificates.why("audit"))],
 )
 EXAMPLE = msgspec.structs.replace(
-    _RUNNING, state="done", completed_at=shapes.NOW,
+    _RUNNING,
+    state="done",
+    completed_at=shapes.NOW,
     erased={"contacts": 1, "activities": 3, "events": 4, "deliveries": 2, "attempts": 5},
     seal=Seal("3f9a1c07", "9d" * 32, True),
-)  # fmt: skip
+)
 _FILE: dict[str, Any] = {
     "type": "object",
     "description": "Everything about the person: `exportedAt`, `emails`, and a list for each kind "
@@ -149,9 +151,10 @@ def erase(resource: Resource) -> Operation:
         shown = shape(erasure, request.app[KEYRING])
         if "read" not in caller.scopes:
             answer = web.Response(
-                body=msgspec.json.encode({"id": erasure.id}), headers=PRIVATE,
+                body=msgspec.json.encode({"id": erasure.id}),
+                headers=PRIVATE,
                 status=200 if done else 202,
-            )  # fmt: skip
+            )
         else:
             answer = respond(shown, 200 if done else 202)
         if not done:

@@ -154,9 +154,9 @@ def verb_with(
 
     word = _word(unit)
     body_shape = shapes.some(fields, takes, f"{title_of(resource)}{word.capitalize()}")
-    return describe.verb(
-        resource, word, summary, body=body_shape, makes=makes, refusals=refusals
-    )(handle)  # fmt: skip
+    return describe.verb(resource, word, summary, body=body_shape, makes=makes, refusals=refusals)(
+        handle
+    )
 
 
 def page(resource: Resource, **of: str) -> Operation:

@@ -100,7 +100,7 @@ FIXED: tuple[Route, ...] = (
     ("POST", "/api/orders/cancel", order_batches.cancel_orders),
     ("GET", "/api/activities/recent", activities.recent_activities),
     ("GET", "/api/activities/entity/{entityId}", page(ACTIVITIES, relatedTo="entityId")),
-)  # fmt: skip
+)
 VERBS: tuple[Route, ...] = (
     ("POST", "/api/tasks/{id}/complete", verb(TASKS, complete, "Mark a task as done")),
     ("POST", "/api/tasks/{id}/reopen", verb(TASKS, reopen, "Mark a task as not done")),
@@ -168,7 +168,7 @@ OTHERS: tuple[Route, ...] = (
     ("GET", "/api/schemas/{event}", event_schemas.read),
     ("GET", "/api/openapi.json", document.document),
     ("GET", "/api/docs", document.page),
-)  # fmt: skip
+)
 
 
 def routes(catalogue: Iterable[Entry] = CATALOGUE) -> tuple[Route, ...]:

@@ -64,7 +64,7 @@ async def calendar(request: web.Request) -> web.StreamResponse:
     start, end = (bound(query[name]) if name in query else None for name in ("start", "end"))
     content = await scan(
         request, caller, "filtered", tasks.calendar, page, limit, start=start, end=end
-    )  # fmt: skip
+    )
     return _shown(request, caller, content, page, limit)
 
 

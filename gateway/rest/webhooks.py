@@ -113,10 +113,12 @@ WEBHOOK_EXAMPLE = WebhookRecord(
 
 
 @operation(
-    "listWebhooks", "Webhooks", "List webhooks and all events",
+    "listWebhooks",
+    "Webhooks",
+    "List webhooks and all events",
     shapes.struct(Webhooks([WEBHOOK_EXAMPLE], [*AVAILABLE_NAMES], [*FURTHER_NAMES])),
     description="Create, change and delete webhooks in the console.",
-)  # fmt: skip
+)
 async def list_webhooks(request: web.Request) -> web.Response:
     """GET /api/webhooks: list the caller's webhooks and all events."""
     caller = await authenticate(request)

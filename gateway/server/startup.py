@@ -83,9 +83,10 @@ def unused_parameters(config: Config) -> str | None:
     found = [
         f"{key}: {', '.join(unused)}"
         for key in ("url", "direct_url")
-        if (url := getattr(config.database, key)) and not is_sqlite(url)
+        if (url := getattr(config.database, key))
+        and not is_sqlite(url)
         and (unused := postgres_url.parse(url).unused)
-    ]  # fmt: skip
+    ]
     return (
         f"these parameters change nothing here: database.{'; database.'.join(found)}"
         if found

@@ -68,9 +68,11 @@ def build_storefront(
         db.clock, 20, 900.0, "Too many requests for new passwords; try again later.", keep
     )
     unpaid = UnpaidLimits(
-        limits.unpaid_orders_per_email, limits.unpaid_orders_per_address,
-        limits.reserved_items, limits.reserved_percent,
-    )  # fmt: skip
+        limits.unpaid_orders_per_email,
+        limits.unpaid_orders_per_address,
+        limits.reserved_items,
+        limits.reserved_percent,
+    )
     carts = CartTokens(db.ids, cells.marked if config.cell.name else None)
     rates = CheckoutRates(db.clock, limits.checkouts_per_minute, limits.checkouts_per_hour, keep)
     return Storefront(

@@ -141,8 +141,10 @@ async def _begin(tx: Tx, components: Sequence[Sequence[Migration]]) -> Plan:
         for migration in plan.rewritten:
             await tx.run(
                 "update schema_migrations set checksum = $3 where component = $1 and number = $2",
-                migration.component, migration.number, migration.checksum,
-            )  # fmt: skip
+                migration.component,
+                migration.number,
+                migration.checksum,
+            )
     return plan
 
 
@@ -212,8 +214,9 @@ async def _is_additive(
         return False
     rows = await tx.all(
         "select number from schema_migrations where component = $1 and number > $2 and additive",
-        component, known,
-    )  # fmt: skip
+        component,
+        known,
+    )
     return len(rows) == newest - known
 
 

@@ -78,11 +78,12 @@ def of_owner(ownership: Ownership, table: str) -> str:
     ways = ownership[table]
     assert not isinstance(ways, Common), table
     return " or ".join(
-        f"{way.column} = $1" if way.parent is None
+        f"{way.column} = $1"
+        if way.parent is None
         else f"{way.column} in (select {way.key} from {way.parent}"
         f" where {of_owner(ownership, way.parent)})"
         for way in ways
-    )  # fmt: skip
+    )
 
 
 def row_of_owner(ownership: Ownership, table: str, row: str, owner: str) -> str:
@@ -90,8 +91,9 @@ def row_of_owner(ownership: Ownership, table: str, row: str, owner: str) -> str:
     ways = ownership[table]
     assert not isinstance(ways, Common), table
     return " or ".join(
-        f"{row}.{way.column} = {owner}" if way.parent is None
+        f"{row}.{way.column} = {owner}"
+        if way.parent is None
         else f"exists (select 1 from {way.parent} where {way.parent}.{way.key} = {row}.{way.column}"
         f" and ({row_of_owner(ownership, way.parent, way.parent, owner)}))"
         for way in ways
-    )  # fmt: skip
+    )

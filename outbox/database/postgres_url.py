@@ -79,9 +79,10 @@ def parse(url: str, environment: Mapping[str, str] = os.environ) -> PostgresUrl:
     taken = {
         variable: name
         for variable, name in _VARIABLES.items()
-        if name not in parameters and environment.get(variable)
+        if name not in parameters
+        and environment.get(variable)
         and not (name == "sslmode" and "ssl" in parameters)
-    }  # fmt: skip
+    }
     parameters |= {name: environment[variable] for variable, name in taken.items()}
     if "host" not in parameters and "hostaddr" in parameters:
         parameters["host"] = parameters.pop("hostaddr")
@@ -161,9 +162,11 @@ def _split(url: str) -> _Parts:
 def _given(parts: _Parts) -> dict[str, str]:
     """Return what stands before the parameters, under the names of parameters."""
     given = {
-        "user": parts.user, "password": parts.password, "host": parts.host,
+        "user": parts.user,
+        "password": parts.password,
+        "host": parts.host,
         "dbname": parts.database,
-    }  # fmt: skip
+    }
     if parts.host.count(":") > 1 and _is_address(parts.host):
         raise ValueError("must have an IPv6 address in brackets, such as [::1]:5432")
     if parts.host.startswith(":") or "host" in parts.parameters:

@@ -141,9 +141,11 @@ def sent(body: bytes, named: Mapping[str, str], record_id: str, occurred_at: int
     if named.get("Content-Type") != STRUCTURED_TYPE:
         return body
     further = extensions(
-        named["X-Webhook-Record-Version"], named.get("X-Webhook-Sequence"),
-        named.get("X-Webhook-Snapshot"), test="X-Webhook-Test" in named,
-    )  # fmt: skip
+        named["X-Webhook-Record-Version"],
+        named.get("X-Webhook-Sequence"),
+        named.get("X-Webhook-Snapshot"),
+        test="X-Webhook-Test" in named,
+    )
     source = named[SOURCE]
     facts = Facts(
         named["X-Webhook-Id"], named["X-Webhook-Event"], source, record_id, occurred_at, further

@@ -63,10 +63,12 @@ class Dialler:
         self._contexts = Contexts(trust or trust_of(rules.ca_file))
         self._context = shared(rules.ca_file) if trust is None else prepared(trust())
         self._connector = Pool(
-            self._create, limit=0, keepalive_timeout=KEEP_ALIVE_SECONDS,
+            self._create,
+            limit=0,
+            keepalive_timeout=KEEP_ALIVE_SECONDS,
             # No other one is made, which would open sockets of its own.
             resolver=guard,
-        )  # fmt: skip
+        )
 
     def pooled(self, route: Route, progress: Progress) -> Wire | None:
         """Return a connection of the pool, or None when there is none."""
@@ -194,9 +196,11 @@ class Dialler:
         wire: Wire | None = None
         try:
             _, wire = await loop.create_connection(
-                partial(Wire, loop, self._clock), sock=sock, ssl=context,
+                partial(Wire, loop, self._clock),
+                sock=sock,
+                ssl=context,
                 server_hostname=route.host if route.tls else None,
-            )  # fmt: skip
+            )
         except ssl.CertificateError as error:
             raise ClientConnectorCertificateError(route.connection_key, error) from error
         except ssl.SSLError as error:

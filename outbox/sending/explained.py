@@ -102,8 +102,9 @@ def _before_answer(url: str, outcome: Outcome, rules: Rules) -> list[Step]:
         parts = urlsplit(url)
         port = parts.port or DEFAULT_PORTS[parts.scheme]
         return [
-            _to(parts.scheme, parts.hostname or "", port), _failed("egress", str(refused)),
-        ]  # fmt: skip
+            _to(parts.scheme, parts.hostname or "", port),
+            _failed("egress", str(refused)),
+        ]
     steps = [_to(target.scheme, target.host, target.port)]
     unseen = rules.proxies_resolve and outcome.dns_us is None
     for step in _on_the_way(target, outcome, failing_step(outcome), unseen=unseen):

@@ -50,9 +50,11 @@ def question(request: Request, service: str) -> list[Header]:
     rate = max(request.asks_rate * PER_MINUTE // THOUSAND, 1)
     wanted = [(REQUEST_RATE, str(rate))] if request.asks_rate else []
     return [
-        (REQUEST_ORIGIN, request.asks_as), *wanted, ("User-Agent", f"{service}-Webhook/1.0"),
+        (REQUEST_ORIGIN, request.asks_as),
+        *wanted,
+        ("User-Agent", f"{service}-Webhook/1.0"),
         *request.headers,
-    ]  # fmt: skip
+    ]
 
 
 def read(headers: Sequence[Header], asker: str) -> int | None:

@@ -84,9 +84,10 @@ def _codings(headers: Sequence[Header]) -> list[str]:
     found = [
         coding.strip().lower()
         for wanted in ("content-encoding", "transfer-encoding")
-        for name, value in headers if name.lower() == wanted
+        for name, value in headers
+        if name.lower() == wanted
         for coding in value.split(",", MOST_CODINGS + 1)
-    ]  # fmt: skip
+    ]
     found = [coding for coding in found if coding not in ("", "identity", "chunked")]
     return found[::-1] if len(found) <= MOST_CODINGS else []
 

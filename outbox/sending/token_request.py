@@ -75,9 +75,11 @@ class Fetched:
         """
         waits = self.outcome.outcome == "throttled"
         return Outcome(
-            outcome="token_error", error=self.failure, total_us=self.outcome.total_us,
+            outcome="token_error",
+            error=self.failure,
+            total_us=self.outcome.total_us,
             retry_after=self.outcome.retry_after if waits else None,
-        )  # fmt: skip
+        )
 
 
 async def fetch(sender: Sender, clock: Clock, request: Request, service: str) -> Fetched:

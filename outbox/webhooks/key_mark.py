@@ -111,9 +111,10 @@ async def tell_missing(db: Database, ring: KeyRing) -> None:
     ids = set(await db.read(_needed)) - set(ring.key_ids)
     if ids:
         log.error(
-            "keys_missing", keys=sorted(ids),
+            "keys_missing",
+            keys=sorted(ids),
             text="webhooks whose secrets these keys encrypted send nothing until they are back",
-        )  # fmt: skip
+        )
 
 
 async def reseal(tx: Tx, ring: KeyRing) -> None:

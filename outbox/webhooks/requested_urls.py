@@ -23,8 +23,9 @@ async def moved(tx: Tx, after: str, limit: int) -> tuple[list[Moved], str | None
     rows = await tx.all(PAGE, after, limit)
     found = [
         Moved(row["id"], row["owner_id"], requested(row["url"]), before)
-        for row in rows if (before := path_before(row["url"])) is not None
-    ]  # fmt: skip
+        for row in rows
+        if (before := path_before(row["url"])) is not None
+    ]
     return found, rows[-1]["id"] if len(rows) == limit else None
 
 

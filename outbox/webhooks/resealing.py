@@ -52,8 +52,9 @@ async def sweep(tx: Tx, table: SealedTable, ring: KeyRing, after: str, limit: in
     rows = await tx.all(
         f"select {table.bound} as bound, {', '.join(table.columns)} from {table.name}"
         f" where {table.bound} > $1 order by {table.bound} limit $2",
-        after, limit,
-    )  # fmt: skip
+        after,
+        limit,
+    )
     done = broken = 0
     for row in rows:
         bound = row["bound"]
@@ -68,8 +69,10 @@ async def sweep(tx: Tx, table: SealedTable, ring: KeyRing, after: str, limit: in
             # A value that was replaced meanwhile stays: a newer key encrypted it already.
             done += await tx.run(
                 f"update {table.name} set {name} = $2 where {table.bound} = $1 and {name} = $3",
-                bound, again, sealed,
-            )  # fmt: skip
+                bound,
+                again,
+                sealed,
+            )
     return Resealed(rows[-1]["bound"] if len(rows) == limit else None, done, broken)
 
 

@@ -115,12 +115,14 @@ async def listed(tx: Tx) -> list[SigningKey]:
     """Return all keys, the current one first and ended ones last."""
     return [
         SigningKey(
-            row["id"], bytes(row["public_key"]),
+            row["id"],
+            bytes(row["public_key"]),
             None if row["private_key"] is None else bytes(row["private_key"]),
-            row["created_at"], row["ends_at"],
+            row["created_at"],
+            row["ends_at"],
         )
         for row in await tx.all(LIST)
-    ]  # fmt: skip
+    ]
 
 
 async def current(tx: Tx) -> SigningKey | None:

@@ -89,9 +89,11 @@ class Doctor:
             decision = self._decide(refused, schedule)
             return Examination(request.url, tuple(steps), refused, decision, schedule, started_at)
         headers = compose(
-            request, service=self.settings.service, now_wall=started_at,
+            request,
+            service=self.settings.service,
+            now_wall=started_at,
             span_id=self._ids.token(8).hex(),
-        )  # fmt: skip
+        )
         permission, refusal = None, None
         if request.asks_as is not None:
             permission, refusal = await self._permissions().ask(request, 0)

@@ -226,9 +226,11 @@ class Sends:
                 )
             if refused is None and request.asks_as is not None:
                 permission, refused = await self._permissions.answer(
-                    delivery.webhook_id, version, request,
+                    delivery.webhook_id,
+                    version,
+                    request,
                     lambda: sending.objection or self._objection(),
-                )  # fmt: skip
+                )
             if refused is None and (request.oauth2 is not None or request.asks_as is not None):
                 wall, began = self._clock.wall(), self._clock.monotonic()
             if refused is None:

@@ -115,18 +115,22 @@ class Settling:
             else:
                 self._observer.fenced()
                 log.warning(
-                    "settle_fenced", request_id=result.delivery.event.request_id,
-                    delivery_id=result.delivery.id, node=result.node_id,
-                )  # fmt: skip
+                    "settle_fenced",
+                    request_id=result.delivery.event.request_id,
+                    delivery_id=result.delivery.id,
+                    node=result.node_id,
+                )
         self._perhaps -= {result.delivery.id for result in batch}
         for webhook_id, reason in settlement.unreadable:
             log.error("webhook_unreadable", webhook_id=webhook_id, reason=reason)
         for transition in settlement.transitions:
             self._observer.transition(transition.to, transition.reason)
             log.info(
-                "webhook_changed", webhook_id=transition.webhook_id, to=transition.to,
+                "webhook_changed",
+                webhook_id=transition.webhook_id,
+                to=transition.to,
                 reason=transition.reason,
-            )  # fmt: skip
+            )
         if settlement.wait_us is None or first is not None or self._db.one_writer:
             # A claim in or after this transaction has seen what is due.
             return float("inf")
@@ -148,9 +152,10 @@ class Settling:
             # with the claimed deliveries; that rescue counts.
             self.unstored.add(result.delivery.id)
             log.error(
-                "settle_given_up", request_id=result.delivery.event.request_id,
+                "settle_given_up",
+                request_id=result.delivery.event.request_id,
                 delivery_id=result.delivery.id,
-            )  # fmt: skip
+            )
             return 0.0
         bare = unanswered(outcome.outcome, "the response could not be stored", 0.0)
         # First without the response, then without the row of the attempt.

@@ -224,8 +224,9 @@ class LiveCopy:
                     if way.parent is not None and key == (way.key,):
                         await target.run(
                             f"delete from {child} where {way.column} in (select value ->> 0"
-                            " from json_array_elements(cast($1 as json)) as items(value))", keys,
-                        )  # fmt: skip
+                            " from json_array_elements(cast($1 as json)) as items(value))",
+                            keys,
+                        )
         await target.run(*await self._deletion(table, keys))
 
     async def _store(

@@ -217,9 +217,10 @@ class Move:
         """Let the source have the owner again. Raise CannotStart when the target has him."""
         if self._here.state != "leaving" or has_arrived(self._here, self._there):
             raise CannotStart(
-                "the owner is not leaving" if self._here.state == "here"
+                "the owner is not leaving"
+                if self._here.state == "here"
                 else "the target has the owner; repeat the command without --cancel"
-            )  # fmt: skip
+            )
         await self._stay()
 
     async def _stay(self) -> None:

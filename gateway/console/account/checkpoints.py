@@ -37,9 +37,11 @@ async def file(request: web.Request, visitor: SignedIn) -> web.StreamResponse:
     if not found or found[0].number != number:
         raise Refusal("not_found", "error.not_found_help")
     return web.Response(
-        text=f"{found[0].body}\n", content_type="text/plain", charset="utf-8",
+        text=f"{found[0].body}\n",
+        content_type="text/plain",
+        charset="utf-8",
         headers={"Content-Disposition": f'attachment; filename="checkpoint-{number}.txt"'},
-    )  # fmt: skip
+    )
 
 
 async def _page(

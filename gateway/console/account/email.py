@@ -78,9 +78,11 @@ def _page(
     faults: Mapping[str, str] | None = None, status: int = 400,
 ) -> web.Response:  # fmt: skip
     context = {
-        "email": email, "faults": faults or {}, "sends": request.app[SITE].sends_links,
+        "email": email,
+        "faults": faults or {},
+        "sends": request.app[SITE].sends_links,
         "longest": LONGEST_EMAIL,
-    }  # fmt: skip
+    }
     status = status if faults else 200
     return templates.render(request, visitor, "email.html", context, status=status)
 

@@ -101,9 +101,10 @@ def _ask(
     request: web.Request, visitor: SignedIn, email: str = "", fault: str = "", status: int = 400
 ) -> web.Response:
     context = {
-        "email": email, "faults": {"email": fault} if fault else {},
+        "email": email,
+        "faults": {"email": fault} if fault else {},
         "sends": request.app[SITE].sends_links,
-    }  # fmt: skip
+    }
     status = status if fault else 200
     return templates.render(request, visitor, "forgotten_password.html", context, status=status)
 

@@ -34,9 +34,11 @@ async def index(request: web.Request, visitor: SignedIn) -> web.StreamResponse:
     found = await db.scan(actor.owner_id, person_overview.find, actor, text) if text else None
     erasures = await db.read(certificates.listed, actor, after if is_id(after) else None, PAGE + 1)
     context = {
-        "q": text, "found": found, "erasures": erasures[:PAGE],
+        "q": text,
+        "found": found,
+        "erasures": erasures[:PAGE],
         "onward": erasures[PAGE - 1].id if len(erasures) > PAGE else "",
-    }  # fmt: skip
+    }
     return templates.render(request, visitor, "privacy.html", context)
 
 
@@ -96,10 +98,12 @@ async def erasure(request: web.Request, visitor: SignedIn) -> web.StreamResponse
         certificates.own, visitor.actor, pages.id_of(request)
     )
     context = {
-        "erasure": found, "kept": certificates.kept(found), "kinds": KINDS,
+        "erasure": found,
+        "kept": certificates.kept(found),
+        "kinds": KINDS,
         "plural": certificates.OF[found.noun].plural,
         "intact": certificates.is_intact(found, request.app[KEYRING]),
-    }  # fmt: skip
+    }
     return templates.render(request, visitor, "erasure.html", context)
 
 

@@ -52,10 +52,12 @@ async def show(request: web.Request, visitor: SignedIn) -> web.StreamResponse:
     board = await database.read(boards.board, visitor.actor, first, "shop" in query)
     onward = first + boards.COLUMNS
     context = {
-        "board": board, "targets": board.targets, "steps": boards.COLUMNS,
+        "board": board,
+        "targets": board.targets,
+        "steps": boards.COLUMNS,
         "onward": onward if onward < len(board.stages) else None,
         **_common(request, board.orders is not None),
-    }  # fmt: skip
+    }
     return templates.render(request, visitor, "board.html", context)
 
 

@@ -31,8 +31,9 @@ SHOWN = 4
 FIRST, LAST = 1900, 2999
 """Years of the calendar."""
 VIEWS: dict[str, Callable[[Tx, Actor, int, int], Awaitable[Page]]] = {
-    "overdue": tasks.overdue, "upcoming": tasks.upcoming,
-}  # fmt: skip
+    "overdue": tasks.overdue,
+    "upcoming": tasks.upcoming,
+}
 OF_DAY = "day"
 """The view of one day."""
 

@@ -127,9 +127,11 @@ async def _page(
         sheet = sheets.written(source, request[READER].texts)
         status = str(source.document["status"])
         context |= {
-            "sheet": sheet, "qr": printing.qr_of(sheet), "status": status,
+            "sheet": sheet,
+            "qr": printing.qr_of(sheet),
+            "status": status,
             "decides": opened.resource == "quote" and status == "sent",
-        }  # fmt: skip
+        }
     code = 409 if late else 200 if opened is not None else 404
     response = templates.render(request, visitor, "customer_document.html", context, status=code)
     response.headers.update(HEADERS)

@@ -78,10 +78,12 @@ async def of_webhook(request: web.Request, visitor: SignedIn) -> web.StreamRespo
     )  # fmt: skip
     webhook = page.deleted[0] if page.deleted else page.webhooks[0]
     context = {
-        "webhook": webhook, "only": only, "offered": _offered(only),
+        "webhook": webhook,
+        "only": only,
+        "offered": _offered(only),
         "gone": webhook if page.deleted else None,
         "narrower": _narrower(only, webhook.state == "active"),
-    }  # fmt: skip
+    }
     return _list(request, visitor, page, filters, context)
 
 

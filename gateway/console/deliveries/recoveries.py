@@ -137,9 +137,10 @@ def read(form: Form, now: int, zone: str) -> JobForm:
     typed = {
         "ends": tuple(end for end in ENDS if end in form.all("ends")),
         "names": tuple(name for name in EVENT_NAMES if name in form.all("names")),
-        "since": form.text("since").strip(), "until": form.text("until").strip(),
+        "since": form.text("since").strip(),
+        "until": form.text("until").strip(),
         "rate": form.text("rate").strip(),
-    }  # fmt: skip
+    }
     faults = {}
     since = typed_times.typed(str(typed["since"]), zone)
     until = typed_times.typed(str(typed["until"]), zone, ends=True) if typed["until"] else now

@@ -21,9 +21,11 @@ STATUS = {
     "misdirected": 421,
 }  # fmt: skip
 FACT_HEADERS = {
-    "retry_after": "Retry-After", "allow": "Allow", "accept_encoding": "Accept-Encoding",
+    "retry_after": "Retry-After",
+    "allow": "Allow",
+    "accept_encoding": "Accept-Encoding",
     "cell": "X-Carteiro-Cell",
-}  # fmt: skip
+}
 
 
 SLOWED: web.AppKey[dict[str, str]] = web.AppKey("CONSOLE_SLOWED")

@@ -176,9 +176,11 @@ async def _answer(
         raise
     except Exception as fault:  # noqa: BLE001 - the log has the traceback, the page no details
         logger().error(
-            "console_failed", error_kind=type(fault).__name__, exc_info=fault,
+            "console_failed",
+            error_kind=type(fault).__name__,
+            exc_info=fault,
             request_id=request[REQUEST_ID],
-        )  # fmt: skip
+        )
         response = refused(request, visitor, Refusal("internal_error", "error.internal_help"))
     if visitor is not None and visitor.fresh and not response.cookies:
         guard.give_cookie(request, response, visitor.token, None)

@@ -52,12 +52,13 @@ async def index(request: web.Request, visitor: SignedIn) -> web.StreamResponse:
     overview = await request.app[DB].read(overviews.overview, visitor.actor, view.steps)
     lines = [
         Line(
-            webhook, display.webhook_state(webhook),
+            webhook,
+            display.webhook_state(webhook),
             overview.figures.get(webhook.id, Figures()),
             overview.pending.get(webhook.id, Pending()),
         )
         for webhook in overview.webhooks
-    ]  # fmt: skip
+    ]
     oldest = min((webhook.created_at for webhook in overview.webhooks), default=None)
     ages = [line.pending.oldest_at for line in lines if line.pending.oldest_at is not None]
     waiting = [line.pending.waiting for line in lines]

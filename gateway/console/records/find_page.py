@@ -53,9 +53,11 @@ async def show(
         found = await request.app[DB].scan(owner_id, finding.find, visitor.actor, resources, text)
     groups = [_group(sections[one.resource.plural], request, one, text) for one in found]
     context: dict[str, Any] = {
-        "text": text, "groups": groups, "looked_at": finding.LOOKED_AT,
+        "text": text,
+        "groups": groups,
+        "looked_at": finding.LOOKED_AT,
         "kinds": [sections[plural].words(request).title for plural in KINDS],
-    }  # fmt: skip
+    }
     return templates.render(request, visitor, "find.html", context)
 
 

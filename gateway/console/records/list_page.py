@@ -159,10 +159,8 @@ async def _page(tx: Tx, section: ResourcePages, actor: Actor, asked: Asked) -> t
     resource, links = section.resource, section.parts.links
     page = await actions.page(tx, actor, resource, asked.query())
     shown = [
-        resource.named[name]
-        for name in asked.columns or section.columns
-        if name in resource.named
-    ]  # fmt: skip
+        resource.named[name] for name in asked.columns or section.columns if name in resource.named
+    ]
     names = await references.names_of(tx, actor, page.records, shown, links)
     scope: dict[str, str] = {}
     for name, text in asked.filters.items():
@@ -275,12 +273,13 @@ def _scoped(section: ResourcePages, asked: Asked, look: CellStyle) -> list[tuple
     """Return label, name and removal of each filter by an id that the list has."""
     return [
         (
-            label_of(look.texts, name), inert(look.names.get(text.lower(), text)),
+            label_of(look.texts, name),
+            inert(look.names.get(text.lower(), text)),
             asked.only(name, ""),
         )
         for name, text in asked.filters.items()
         if section.resource.offered[name].kind == "id"
-    ]  # fmt: skip
+    ]
 
 
 def _filters(

@@ -60,12 +60,14 @@ def _page(
         for finding in (found.findings if found else ())
     ]
     context = {
-        "webhook": webhook, "certified": found, "reason": reason,
+        "webhook": webhook,
+        "certified": found,
+        "reason": reason,
         "faults": [one for one in told if one[0].verdict != "passed"],
         "passed": [one for one in told if one[0].verdict == "passed"],
         "counts": findings.counts(t, found) if found else "",
         "ids": findings.ids(t, found) if found else "",
-    }  # fmt: skip
+    }
     part = "HX-Request" in request.headers
     template = "parts/certification.html" if part else "certification.html"
     return templates.render(request, visitor, template, context)

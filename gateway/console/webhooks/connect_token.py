@@ -99,6 +99,8 @@ def _error(
 
 def _json(body: Any, status: int, headers: Mapping[str, str] | None = None) -> web.Response:
     return web.Response(
-        body=msgspec.json.encode(body), status=status, content_type="application/json",
+        body=msgspec.json.encode(body),
+        status=status,
+        content_type="application/json",
         headers={**HEADERS, **(headers or {})},
-    )  # fmt: skip
+    )

@@ -46,9 +46,11 @@ async def examine(request: web.Request, visitor: SignedIn, form: Form) -> web.St
     with app[LIMITS].examination(actor.owner_id):
         examination = await app[DOCTOR].examine_webhook(app[KEYRING], delivery, endpoint)
     logger().info(
-        "webhook_examined", webhook_id=webhook_id, outcome=examination.decision.reason,
+        "webhook_examined",
+        webhook_id=webhook_id,
+        outcome=examination.decision.reason,
         failed_step=examination.failed.name if examination.failed else None,
-    )  # fmt: skip
+    )
     webhook = await app[DB].read(webhooks.one, actor, webhook_id)
     return _page(request, visitor, webhook, examination, examination.schedule)
 
@@ -57,11 +59,13 @@ def retries(schedule: Schedule, now: int) -> Sequence[Retry]:
     """Return when each retry follows, if all attempts from `now` on fail at once."""
     return [
         Retry(
-            retry.number, round(retry.usual * SECOND), now + round(retry.earliest * SECOND),
+            retry.number,
+            round(retry.usual * SECOND),
+            now + round(retry.earliest * SECOND),
             now + round(retry.latest * SECOND),
         )
         for retry in schedule.preview()
-    ]  # fmt: skip
+    ]
 
 
 def usual_schedule(request: web.Request) -> Schedule:

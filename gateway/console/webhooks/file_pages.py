@@ -33,9 +33,10 @@ async def export(request: web.Request, visitor: SignedIn) -> web.StreamResponse:
     """Send the file of all webhooks, without secrets."""
     text = await request.app[DB].read(file_plan.export, visitor.actor, request.app[KEYRING])
     return web.Response(
-        text=text, content_type="application/toml",
+        text=text,
+        content_type="application/toml",
         headers={"Content-Disposition": 'attachment; filename="webhooks.toml"'},
-    )  # fmt: skip
+    )
 
 
 async def new(request: web.Request, visitor: SignedIn) -> web.StreamResponse:
@@ -119,8 +120,9 @@ def _form(
         for fault in faults
     ]
     context = {
-        "faults": told, "kilobytes": MOST_BYTES // 1024,
+        "faults": told,
+        "kilobytes": MOST_BYTES // 1024,
         "refusal": wording.refused(texts, refusal) if refusal and not faults else "",
-    }  # fmt: skip
+    }
     status = 200 if refusal is None else error_pages.status_of(refusal)
     return templates.render(request, visitor, "webhook_file.html", context, status=status)

@@ -49,10 +49,11 @@ def check(request: Pasted, secrets: Sequence[Secret], now: float) -> Check:
     if standard.reason in ("", "wrong_signature"):
         age = round(now - int(request.headers["webhook-timestamp"]))
     return Check(
-        standard, _of_body(request, secrets),
+        standard,
+        _of_body(request, secrets),
         age if age is not None and age > TOLERANCE else None,
         -age if age is not None and age < -TOLERANCE else None,
-    )  # fmt: skip
+    )
 
 
 def _standard(request: Pasted, secrets: Sequence[Secret]) -> Verdict:

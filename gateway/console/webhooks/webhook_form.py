@@ -54,10 +54,12 @@ def typed_in(form: Form, webhook: Webhook | None = None) -> Mapping[str, Any]:
     """Return what was typed into the form of a new webhook, or of `webhook`, which has a kind."""
     listens = form.text("kind") == OPERATIONAL if webhook is None else webhook.operational
     return {
-        **{one.name: _typed(form, one) for one in SETTINGS}, "listens": listens,
+        **{one.name: _typed(form, one) for one in SETTINGS},
+        "listens": listens,
         "format": form.text("format").replace(settings_of.CONTRACT, ""),
-        "snapshot": form.text("snapshot") == "1", "unmatched": form.text("unmatched"),
-    }  # fmt: skip
+        "snapshot": form.text("snapshot") == "1",
+        "unmatched": form.text("unmatched"),
+    }
 
 
 def _typed(form: Form, setting: Setting) -> Typed:
@@ -74,10 +76,11 @@ def typed_for(stored: Stored, texts: Texts) -> Mapping[str, Any]:
     """Return the settings of a webhook as they would be typed."""
     rate = stored.webhook.rate
     return {
-        **settings_of.typed_of(stored), "listens": stored.webhook.operational,
+        **settings_of.typed_of(stored),
+        "listens": stored.webhook.operational,
         "unmatched": "",
         "rate": "" if rate is None else typed_numbers.written(show_quantity(rate), texts),
-    }  # fmt: skip
+    }
 
 
 def judged(request: web.Request, typed: Mapping[str, Any], stored: Stored | None = None) -> Draft:
@@ -182,7 +185,8 @@ def settings(request: web.Request, webhook: Webhook) -> Mapping[str, Any]:
     stored = kept(request, webhook)[0]
     return {
         "app_name": apps.get(webhook.app or "", webhook.app),
-        "headers": stored.headers or (), "oauth2": stored.oauth2,
+        "headers": stored.headers or (),
+        "oauth2": stored.oauth2,
         "rate": webhook.rate and texts.number(webhook.rate / 1000, 3),
         "allowed_rate": webhook.allowed_rate and texts.number(webhook.allowed_rate / 1000, 3),
         "certificate_ends": _ends_soon(request, webhook),
@@ -196,7 +200,7 @@ def settings(request: web.Request, webhook: Webhook) -> Mapping[str, Any]:
             for trial in typed_conditions.tried(webhook.conditions or (), webhook.events, 0)
             if trial.impossible
         ],
-    }  # fmt: skip
+    }
 
 
 def _ends_soon(request: web.Request, webhook: Webhook) -> str:
@@ -239,6 +243,8 @@ def _outlook(request: web.Request, typed: Mapping[str, Any]) -> Mapping[str, Any
         faults.append(wording.said(texts, Fault("schedule", "invalid", str(wrong))))
     schedule = doctor.usual_schedule(request) if waits is None else Schedule(waits)
     return {
-        "faults": faults, "trials": trials, "retries": doctor.retries(schedule, now),
+        "faults": faults,
+        "trials": trials,
+        "retries": doctor.retries(schedule, now),
         "unmatched": None,
-    }  # fmt: skip
+    }

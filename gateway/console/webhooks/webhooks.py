@@ -210,10 +210,12 @@ async def delete_page(request: web.Request, visitor: SignedIn) -> web.StreamResp
         webhooks.to_delete, visitor.actor, pages.id_of(request)
     )
     context = {
-        "webhook": webhook, "waiting": waiting, "cap": webhooks.WAITING_COUNTED,
+        "webhook": webhook,
+        "waiting": waiting,
+        "cap": webhooks.WAITING_COUNTED,
         "sending": sending,
         "days": request.app[WEBHOOK_RULES].deliveries_days,
-    }  # fmt: skip
+    }
     return templates.render(request, visitor, "delete.html", context)
 
 

@@ -63,10 +63,12 @@ def _letter(mail: QueuedMail, user: Row, service: str, link: str, site: str) -> 
         # Of a link, the text says what to do when somebody else has asked for it.
         parts += [of("unexpected", "\n\n"), f"{site}/console/account" if site else ""]
     return Letter(
-        mail, mail.address or user["email"], service,
+        mail,
+        mail.address or user["email"],
+        service,
         f"{of(f'{mail.kind}.subject')} - {service}",
         "\n\n".join(part for part in parts if part) + "\n",
-    )  # fmt: skip
+    )
 
 
 def _moment(micros: int, zone: str) -> str:

@@ -26,8 +26,10 @@ async def allow(tx: Tx, actor: Actor, chosen: Allowed) -> None:
     before = await allowed(tx, actor.owner_id)
     await tx.run(
         "update users set mcp_deletes = $2, mcp_replays = $3 where id = $1",
-        actor.owner_id, int(chosen.deletes), int(chosen.replays),
-    )  # fmt: skip
+        actor.owner_id,
+        int(chosen.deletes),
+        int(chosen.replays),
+    )
     names = {
         "mcpDeletes": before.deletes != chosen.deletes,
         "mcpReplays": before.replays != chosen.replays,

@@ -134,8 +134,9 @@ async def add(
         row = await tx.one(
             """select count(*) as had from api_keys where owner_id = $1 and revoked_at is null
                and (expires_at is null or expires_at > $2)""",
-            owner_id, tx.now,
-        )  # fmt: skip
+            owner_id,
+            tx.now,
+        )
         if row is not None and row["had"] >= most:
             raise Refusal(
                 "conflict",
@@ -199,8 +200,10 @@ async def revoke(tx: Tx, owner_id: str, key_id: str, actor: Actor | None = None)
     revoked = await tx.run(
         """update api_keys set revoked_at = $3
            where id = $1 and owner_id = $2 and revoked_at is null""",
-        key_id, owner_id, tx.now,
-    )  # fmt: skip
+        key_id,
+        owner_id,
+        tx.now,
+    )
     if revoked:
         audit.record(tx, actor or Actor(owner_id, "system"), "revoked", "key", key_id)
     return revoked == 1
@@ -233,8 +236,9 @@ async def purge(tx: Tx, limit: int) -> int:
              where (expires_at is not null or revoked_at is not null)
                and coalesce(revoked_at, expires_at) < $1
              order by coalesce(revoked_at, expires_at) limit $2)""",
-        tx.now - KEPT, limit,
-    )  # fmt: skip
+        tx.now - KEPT,
+        limit,
+    )
 
 
 def scopes_of(row: Row) -> frozenset[Any]:

@@ -73,8 +73,9 @@ async def start(
         delete from sessions where owner_id = $1 and id not in (
           select id from sessions where owner_id = $1 order by seen_at desc limit $2)
         """,
-        owner_id, MOST - 1,
-    )  # fmt: skip
+        owner_id,
+        MOST - 1,
+    )
     session_id = tx.new_id()
     await tx.run(
         """
@@ -149,8 +150,10 @@ async def offer_first_account(tx: Tx, token: str) -> bool:
         return False
     await tx.run(
         "insert into first_account_links (digest, created_at, expires_at) values ($1, $2, $3)",
-        digest(token), tx.now, tx.now + LINK_LIFETIME,
-    )  # fmt: skip
+        digest(token),
+        tx.now,
+        tx.now + LINK_LIFETIME,
+    )
     return True
 
 
@@ -158,8 +161,9 @@ async def first_account_open(tx: Tx, token: str) -> bool:
     """Return whether `token` can still create the first account."""
     row = await tx.one(
         "select digest from first_account_links where digest = $1 and expires_at > $2",
-        digest(token), tx.now,
-    )  # fmt: skip
+        digest(token),
+        tx.now,
+    )
     return row is not None and await tx.one("select id from users limit 1") is None
 
 

@@ -38,8 +38,9 @@ async def add(tx: Tx, *, owner_id: str, text: str, lifetime: int) -> Issued:
         """delete from tokens where owner_id = $1 and digest not in (
              select digest from tokens where owner_id = $1
              order by created_at desc, digest limit $2)""",
-        owner_id, MOST - 1,
-    )  # fmt: skip
+        owner_id,
+        MOST - 1,
+    )
     expires_at = tx.now + lifetime * SECOND
     await tx.run(
         "insert into tokens (digest, owner_id, created_at, expires_at) values ($1, $2, $3, $4)",

@@ -209,8 +209,10 @@ async def set_password(
     await tx.run(
         """update users set password_hash = $2, updated_at = $3, version = version + 1
            where id = $1""",
-        user_id, password_hash, tx.now,
-    )  # fmt: skip
+        user_id,
+        password_hash,
+        tx.now,
+    )
     _note(tx, user_id, actor, ["password"])
     await tx.run("delete from tokens where owner_id = $1", user_id)
     await account_tokens.drop(tx, user_id)
@@ -221,8 +223,10 @@ async def rehash(tx: Tx, user_id: str, before: str, after: str) -> None:
     """Replace the hash of a password by another one of the same password."""
     await tx.run(
         "update users set password_hash = $3 where id = $1 and password_hash = $2",
-        user_id, before, after,
-    )  # fmt: skip
+        user_id,
+        before,
+        after,
+    )
 
 
 async def disable(tx: Tx, user_id: str) -> None:
@@ -230,8 +234,9 @@ async def disable(tx: Tx, user_id: str) -> None:
     await tx.run(
         """update users set disabled_at = coalesce(disabled_at, $2), updated_at = $2,
            version = version + 1 where id = $1""",
-        user_id, tx.now,
-    )  # fmt: skip
+        user_id,
+        tx.now,
+    )
     _note(tx, user_id, None, ["disabled"])
     await tx.run("delete from tokens where owner_id = $1", user_id)
 
@@ -241,8 +246,9 @@ async def enable(tx: Tx, user_id: str) -> None:
     await tx.run(
         """update users set disabled_at = null, updated_at = $2, version = version + 1
            where id = $1 and disabled_at is not null""",
-        user_id, tx.now,
-    )  # fmt: skip
+        user_id,
+        tx.now,
+    )
     _note(tx, user_id, None, ["disabled"])
 
 

@@ -68,8 +68,9 @@ async def keep(
     row = await tx.one(
         "select count(*) as n, coalesce(sum(bytes), 0) as bytes from images"
         " where owner_id = $1 and name <> $2",
-        owner_id, name,
-    )  # fmt: skip
+        owner_id,
+        name,
+    )
     assert row is not None
     if (most and row["n"] >= most) or (most_bytes and row["bytes"] + size > most_bytes):
         text = (
@@ -119,8 +120,9 @@ async def removable(tx: Tx) -> list[str]:
         """update images set removing = true where name in (
           select name from images where unused_at < $1 order by unused_at limit $2)
         and unused_at < $1 returning name""",
-        now - GRACE, REMOVED_AT_ONCE,
-    )  # fmt: skip
+        now - GRACE,
+        REMOVED_AT_ONCE,
+    )
     return [row["name"] for row in rows]
 
 
@@ -137,13 +139,16 @@ async def rewrite(tx: Tx, base: str) -> int:
     """
     rows = await tx.all(
         "select name, base from images where base < $1 or base > $1 order by base, name limit $2",
-        base, REWRITTEN_AT_ONCE,
-    )  # fmt: skip
+        base,
+        REWRITTEN_AT_ONCE,
+    )
     for row in rows:
         await tx.run(
             """update products set images = replace(images, $2, $3), version = version + 1
             where id in (select product_id from product_images where name = $1)""",
-            row["name"], f'"{row["base"]}{PATH}{row["name"]}"', f'"{base}{PATH}{row["name"]}"',
-        )  # fmt: skip
+            row["name"],
+            f'"{row["base"]}{PATH}{row["name"]}"',
+            f'"{base}{PATH}{row["name"]}"',
+        )
         await tx.run("update images set base = $2 where name = $1", row["name"], base)
     return len(rows)

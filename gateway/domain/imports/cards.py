@@ -130,12 +130,14 @@ class CardFile:
     def _must_fit(self, more: int, skips: bool) -> None:
         if skips and self._skipped * self._skips + more > MOST_SKIPPED:
             raise bad(
-                self._line, "too_long",
+                self._line,
+                "too_long",
                 f"A photo has at most {MOST_SKIPPED:,} characters; remove it from the card.",
-            )  # fmt: skip
+            )
         if not skips and self._size * bool(self._began) + more > MOST_RECORD:
             raise bad(
-                self._began or self._line, "too_long",
+                self._began or self._line,
+                "too_long",
                 f"A card has at most {MOST_RECORD:,} characters beside its photo; shorten the card "
                 "that begins here.",
-            )  # fmt: skip
+            )

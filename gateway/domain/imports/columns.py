@@ -32,9 +32,10 @@ MADE_OF: Mapping[str, str] = {
 def parts(resource: Resource) -> Sequence[str]:
     """Return the parts of fields that a column can fill."""
     return [
-        name for name in known.of(resource.plural).targets
+        name
+        for name in known.of(resource.plural).targets
         if MADE_OF.get(name) in resource.creatable and name not in resource.creatable
-    ]  # fmt: skip
+    ]
 
 
 def importable(resource: Resource) -> Sequence[str]:
@@ -163,9 +164,10 @@ def left_out(resource: Resource, headings: Sequence[str], found: Sequence[str]) 
     # What the server itself gives a record stands in its own exports.
     ours = {*resource.forms, *(derived.name for derived in resource.derived)}
     return [
-        heading for heading, target in zip(headings, found, strict=False)
+        heading
+        for heading, target in zip(headings, found, strict=False)
         if heading and not target and heading not in ours and known.key(heading) not in ignored
-    ]  # fmt: skip
+    ]
 
 
 def heading_of(headings: Sequence[str], found: Sequence[str], field: str) -> str:

@@ -46,9 +46,10 @@ class Decoder:
         text = self._text(data, last)
         if "\0" in text:
             raise bad(
-                self._line_of(text[: text.index("\0")]), "invalid_characters",
+                self._line_of(text[: text.index("\0")]),
+                "invalid_characters",
                 "This line has a NUL character; remove it, or save the file as CSV UTF-8.",
-            )  # fmt: skip
+            )
         self._ascii = self._ascii and text.isascii()
         self._line = self._line_of(text)
         self._returned = text.endswith("\r") if text else self._returned
@@ -73,17 +74,19 @@ class Decoder:
                     return data[: error.start].decode()
                 if self._told or not self._ascii or not data[: error.start].isascii():
                     raise bad(
-                        self._line_of(data[: error.start].decode()), "invalid_encoding",
+                        self._line_of(data[: error.start].decode()),
+                        "invalid_encoding",
                         "This line is not UTF-8; save the file as CSV UTF-8.",
-                    ) from None  # fmt: skip
+                    ) from None
             self.encoding = WINDOWS
         try:
             return data.decode("cp1252")
         except UnicodeDecodeError as error:
             raise bad(
-                self._line_of(data[: error.start].decode("cp1252")), "invalid_encoding",
+                self._line_of(data[: error.start].decode("cp1252")),
+                "invalid_encoding",
                 "This line is neither UTF-8 nor Windows-1252; save the file as CSV UTF-8.",
-            ) from None  # fmt: skip
+            ) from None
 
     def _line_of(self, text: str) -> int:
         """Return the number of the line in which `text`, that follows what was read, ends."""

@@ -69,11 +69,9 @@ class Filling:
         self._has_notes = "notes" in resource.creatable
         self._columns = [
             _Column(place, target, heading, _base(heading), heading == target)
-            for place, (heading, target) in enumerate(
-                zip(file_headings, targets, strict=False)
-            )
+            for place, (heading, target) in enumerate(zip(file_headings, targets, strict=False))
             if target
-        ]  # fmt: skip
+        ]
         self.width = len(file_headings)
         self._is_named = "name" in targets
         """Whether each line must have its name in a cell."""
@@ -130,9 +128,10 @@ class Filling:
         elif target == "company":
             filled.company = plain(cell).strip()
             filled.lines += [
-                _line(one, text, labels) for one, text in these[1:]
+                _line(one, text, labels)
+                for one, text in these[1:]
                 if fold(plain(text)) != fold(filled.company)
-            ]  # fmt: skip
+            ]
         elif target in ("tags", "categories"):
             self._take_list(filled, target, these)
         elif target == "images":

@@ -88,23 +88,26 @@ class CsvFile:
             except csv.Error as error:
                 if "field limit" in str(error):
                     raise bad(
-                        line, "too_long",
+                        line,
+                        "too_long",
                         f"A cell has more than {csv.field_size_limit():,} characters; shorten it.",
-                    ) from None  # fmt: skip
+                    ) from None
                 raise bad(line, "invalid_quotes", _QUOTES) from None
             if not any(map(clean, cells)):
                 self._blank += 1
                 if self._blank > MOST_BLANK:
                     raise bad(
-                        line, "too_many",
+                        line,
+                        "too_many",
                         f"The file has more than {MOST_BLANK:,} empty lines; delete them.",
-                    )  # fmt: skip
+                    )
                 continue
             if len(cells) > MOST_COLUMNS:
                 raise bad(
-                    line, "too_many",
+                    line,
+                    "too_many",
                     f"This line has {len(cells)} columns; send at most {MOST_COLUMNS}.",
-                )  # fmt: skip
+                )
             if not self.headings:
                 self._head(line, cells)
                 continue
@@ -117,10 +120,11 @@ class CsvFile:
         self.headings = numbered([clean(cell) for cell in cells])
         if max(map(len, self.headings)) > MOST_HEADING:
             raise bad(
-                line, "too_long",
+                line,
+                "too_long",
                 f"A heading has more than {MOST_HEADING} characters; name the columns in the first "
                 "line.",
-            )  # fmt: skip
+            )
 
 
 _QUOTES = (

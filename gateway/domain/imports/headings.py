@@ -51,9 +51,10 @@ def repeated(headings: Sequence[str]) -> Mapping[int, int]:
     first = {heading.casefold(): place for place, heading in reversed(list(enumerate(headings)))}
     found = {place: _NUMBERED.fullmatch(heading) for place, heading in enumerate(headings)}
     return {
-        place: first[match[1].casefold()] for place, match in found.items()
+        place: first[match[1].casefold()]
+        for place, match in found.items()
         if match is not None and match[1].casefold() in first
-    }  # fmt: skip
+    }
 
 
 @cache

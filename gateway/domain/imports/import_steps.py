@@ -170,8 +170,9 @@ async def _locked(tx: Tx, job: Import) -> bool:
     row = await tx.one(
         """select id from imports where id = $1 and state = 'running' and place = $2
         /*postgres for update*/""",
-        job.id, job.place,
-    )  # fmt: skip
+        job.id,
+        job.place,
+    )
     return row is not None
 
 
@@ -313,9 +314,10 @@ def _drafts(
         return Draft(dict(new.values), dict(new.sent), list(new.faults)), state
     own = check(resource, other, from_json=True, takes=[*other])
     return Draft(
-        {**line.new.values, **own.values}, {**line.new.sent, **own.sent},
+        {**line.new.values, **own.values},
+        {**line.new.sent, **own.sent},
         [*line.new.faults, *own.faults],
-    ), state  # fmt: skip
+    ), state
 
 
 async def _change(tx: Tx, actor: Actor, entry: Entry, found: Record, draft: Draft) -> Record:
@@ -337,7 +339,9 @@ def _one_each(faults: Sequence[Fault]) -> Sequence[Fault]:
 
 def _crowded(columns: int) -> Fault:
     return Fault(
-        "", "crowded",
+        "",
+        "crowded",
         "This line has more cells than the {columns} of the heading; put a cell that contains the "
-        "separator in quotes.", {"columns": columns},
-    )  # fmt: skip
+        "separator in quotes.",
+        {"columns": columns},
+    )

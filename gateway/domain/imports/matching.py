@@ -106,15 +106,18 @@ async def find(
     if table != resource.table:
         row = await tx.one(
             f"select record_id as id from {table} where owner_id = $1 and value = $2",
-            actor.owner_id, value,
-        )  # fmt: skip
+            actor.owner_id,
+            value,
+        )
     else:
         before = job.created_at if record_id else tx.now + 1
         row = await tx.one(
             f"""select id from {resource.table} where owner_id = $1 and {column} = $2
             and created_at < $3 order by created_at, id limit 1""",
-            actor.owner_id, value, before,
-        )  # fmt: skip
+            actor.owner_id,
+            value,
+            before,
+        )
     return None if row is None else await _own(tx, actor, resource, row["id"])
 
 

@@ -77,8 +77,10 @@ class Outcomes:
             await tx.run(
                 """update imports set kept_lines = kept_lines + $2,
                   kept_characters = kept_characters + $3 where id = $1""",
-                job.id, len(with_room), size,
-            )  # fmt: skip
+                job.id,
+                len(with_room),
+                size,
+            )
         row = await tx.one(
             "select coalesce(max(nth), 0) as nth from import_faults where import_id = $1", job.id
         )

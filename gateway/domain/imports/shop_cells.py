@@ -47,9 +47,10 @@ def complete(
     if any(fold(word) in kind for word in _NO_SHIPPING):
         cells.setdefault("requiresShipping", "false")
     options = [
-        option for one in found.get("option", ())
+        option
+        for one in found.get("option", ())
         if fold(option := one.strip()) not in headings.nothing("option")
-    ]  # fmt: skip
+    ]
     if options and (name := _first(found, "name")):
         del cells["name"]
         values["name"] = f"{name.strip()} - {' / '.join(options)}"
@@ -113,9 +114,11 @@ def is_path(cell: str) -> bool:
 def paths(cell: str) -> list[str]:
     """Return all categories of `Clothing > Shirts, Sale`, those above others too."""
     return [
-        name for path in _COMMAS.split(cell) for part in _PATH.split(path)
+        name
+        for path in _COMMAS.split(cell)
+        for part in _PATH.split(path)
         if (name := part.replace(r"\,", ",").strip())
-    ]  # fmt: skip
+    ]
 
 
 def text_of(cell: str) -> str:

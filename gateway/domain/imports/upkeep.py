@@ -53,8 +53,10 @@ async def purge(tx: Tx, limit: int) -> int:
         """update imports set state = 'cancelled', headings = '[]', fields = '[]', reason = $2,
           finished_at = $3
         where lines_left = true and state in ('uploading', 'waiting') and paced_at < $1""",
-        now - ABANDONED, "It was not started within an hour.", tx.now,
-    )  # fmt: skip
+        now - ABANDONED,
+        "It was not started within an hour.",
+        tx.now,
+    )
     for text in _PURGE_REPORTS:
         if await tx.run(text, now - KEPT, REPORTED_AT_ONCE):
             # There may be more; the imports go after their reports.

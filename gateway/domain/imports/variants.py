@@ -77,8 +77,9 @@ class Variants:
             return
         images = [
             {"url": url, "alt": alt} if (alt := self._cell(line, "imageAlt")) else {"url": url}
-            for line in group if (url := self._cell(line, "images"))
-        ]  # fmt: skip
+            for line in group
+            if (url := self._cell(line, "images"))
+        ]
         first = group[0]
         number = 0
         for line in group:
@@ -137,7 +138,8 @@ class Variants:
         self._filled += len(text)
         if self._filled > MOST_FILLED:
             raise bad(
-                line[0], "too_long",
+                line[0],
+                "too_long",
                 f"The variants of the file repeat more than {MOST_FILLED:,} characters of their "
                 "products; split the file.",
-            )  # fmt: skip
+            )

@@ -12,9 +12,7 @@ from gateway.records.values.strictjson import dumps
 HEADINGS = ("name", "email", "phone", "position", "company", "tags", "notes")
 # What vobject reads fast; of other heads its expression takes forever.
 _VALUE = r'(?:"[^"]*"|[^";:,]*)'
-_HEAD = re.compile(
-    rf"(?:[\w-]+\.)?[\w-]+(?:;[\w-]+(?:={_VALUE}(?:,{_VALUE})*)?)*:", re.ASCII
-)  # fmt: skip
+_HEAD = re.compile(rf"(?:[\w-]+\.)?[\w-]+(?:;[\w-]+(?:={_VALUE}(?:,{_VALUE})*)?)*:", re.ASCII)
 MOST_HEAD = 2_000
 """Characters before the value of a property."""
 _NO_LABELS = frozenset(("internet", "pref", "voice", "x-internet", "main", "other"))
@@ -24,7 +22,7 @@ _GROUPS = ("X-ADDRESSBOOKSERVER-KIND", "KIND")
 _NAMES = ("FN", "N", "EMAIL", "TEL", "ORG", "TITLE", "ADR", "NOTE", "CATEGORIES", "X-ABLABEL")
 _USED = re.compile(
     rf"(?:[\w-]+\.)?(?:{'|'.join((*_NAMES, *_NOTED, *_GROUPS))})[;:]", re.ASCII | re.I
-)  # fmt: skip
+)
 MOST_PROPERTIES = 1_000
 """Properties of a card that are read, of which each takes time; groups have more of others."""
 
@@ -73,9 +71,10 @@ def cells_of(properties: Sequence[Property]) -> list[str] | None:
     used = [one for one in properties if _USED.match(one.text)]
     if len(used) > MOST_PROPERTIES:
         raise bad(
-            used[MOST_PROPERTIES].line, "too_many",
+            used[MOST_PROPERTIES].line,
+            "too_many",
             f"A card has at most {MOST_PROPERTIES:,} properties; shorten the card with this line.",
-        )  # fmt: skip
+        )
     values = [value for one in used if (value := _read(one)) is not None]
     if any(one.name in _GROUPS and one.raw.strip().lower() == "group" for one in values):
         return None
@@ -95,12 +94,9 @@ def cells_of(properties: Sequence[Property]) -> list[str] | None:
         *(_note(one, _number(one.raw), labels) for one in phones if one not in called[:1]),
         *(_note(one, ", ".join(_parts(one.raw)), labels) for one in by_name.get("ADR", ())),
         *(f"ORG: {part}" for part in organization[1:]),
-        *(
-            _note(one, _text(one.raw), labels)
-            for kind in _NOTED for one in by_name.get(kind, ())
-        ),
+        *(_note(one, _text(one.raw), labels) for kind in _NOTED for one in by_name.get(kind, ())),
         *(_note(one, _text(one.raw), labels) for one in by_name.get("TITLE", ())[1:]),
-    ]  # fmt: skip
+    ]
     notes = [_text(one.raw) for one in by_name.get("NOTE", ())]
     tags = [tag for one in by_name.get("CATEGORIES", ()) for tag in _texts(one.raw) if tag.strip()]
     title = by_name.get("TITLE", ())
@@ -126,9 +122,10 @@ def _read(one: Property) -> _Value | None:
         line = textLineToContentLine(head[0].upper() + text[head.end() :])
     except (LookupError, ValueError):
         raise bad(
-            one.line, "invalid_encoding",
+            one.line,
+            "invalid_encoding",
             "This line is not in the encoding that it names; save the card as vCard 3.0 or 4.0.",
-        ) from None  # fmt: skip
+        ) from None
     words = [*line.singletonparams, *line.params.get("TYPE", ())]
     types = frozenset(word.strip().lower() for text in words for word in text.split(","))
     preferred = "pref" in types or "PREF" in line.params
@@ -181,7 +178,7 @@ def _split(raw: str) -> list[str]:
     return [
         (one if isinstance(one, str) else " ".join(one)).strip().replace("\n", ", ")
         for one in fields
-    ]  # fmt: skip
+    ]
 
 
 def _parts(raw: str) -> list[str]:

@@ -284,9 +284,7 @@ async def _order(unit: _Unit, order_id: str) -> bool:
         return False
     unit.learn(names=[order["name"]], phones=[order["phone"]])
     mails = await unit.tx.one(_ORDER_MAILS, order_id)
-    await anonymise(
-        unit.tx, unit.actor, order_id, unit.erasure.id, lambda _: found.changes
-    )  # fmt: skip
+    await anonymise(unit.tx, unit.actor, order_id, unit.erasure.id, lambda _: found.changes)
     unit.erased["mails"] += int(mails["n"]) if mails else 0
     unit.kept["orders"] += 1
     unit.left -= 1

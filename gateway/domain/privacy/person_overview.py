@@ -58,8 +58,10 @@ async def counts(tx: Tx, actor: Actor, person: Person) -> dict[str, int]:
                     row = await tx.one(
                         f"select count(*) as n from (select 1 as one from {table}"
                         f" where owner_id = $1 and {column} = $2 limit $3) as counted",
-                        actor.owner_id, record_id, left,
-                    )  # fmt: skip
+                        actor.owner_id,
+                        record_id,
+                        left,
+                    )
                     counted[of.plural] = counted.get(of.plural, 0) + (int(row["n"]) if row else 0)
     events = 0
     for record_id in person.ids[:FOUND]:

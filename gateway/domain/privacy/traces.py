@@ -52,9 +52,11 @@ class Traces:
         names = (_words(name) for name in dict.fromkeys(person.names))
         self.names = [words for words in names if len("".join(words)) >= SHORTEST]
         self.words = {
-            word for words in self.names for word in words
+            word
+            for words in self.names
+            for word in words
             if len(word) >= SHORTEST and word not in PARTICLES and not word.isdigit()
-        }  # fmt: skip
+        }
         known = dict.fromkeys(word for words in self.names for word in words)
         self._codes = {word: chr(code) for code, word in enumerate(known, 1)}
         self._names = Automaton(map(self._coded, self.names))

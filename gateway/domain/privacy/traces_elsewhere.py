@@ -47,9 +47,11 @@ async def mails(db: Database, actor: Actor, person: Person) -> AsyncGenerator[An
         for row in await db.read(rows, _MAILS, actor.owner_id, contact_id, MOST):
             of = "orderId" if row["document_id"] is None else "documentId"
             yield {
-                of: row["order_id"] or row["document_id"], "kind": row["kind"],
-                "createdAt": dates.show(row["created_at"]), "attempts": row["attempts"],
-            }  # fmt: skip
+                of: row["order_id"] or row["document_id"],
+                "kind": row["kind"],
+                "createdAt": dates.show(row["created_at"]),
+                "attempts": row["attempts"],
+            }
 
 
 async def events(db: Database, actor: Actor, ids: Sequence[str]) -> AsyncGenerator[Any, None]:

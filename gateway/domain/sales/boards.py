@@ -129,11 +129,13 @@ async def board(tx: Tx, actor: Actor, first: int = 0, shop: bool = False) -> Boa
         cards[card.stage].append(card)
     columns = [
         Column(
-            stage, *figures_in(by_stage, stage, sales[0]), *_cut(cards[stage]),
+            stage,
+            *figures_in(by_stage, stage, sales[0]),
+            *_cut(cards[stage]),
             unstaged=bool(loose) and stage == shown[0],
         )
         for stage in shown
-    ]  # fmt: skip
+    ]
     orders = by_stage.get(SHOP_STAGE, NOTHING)[0] if apart else None
     targets = [SHOP_STAGE, *sales] if shop else sales
     return Board(

@@ -65,8 +65,9 @@ async def count(tx: Tx, record_id: str) -> int:
     """Return how many links of a document are valid."""
     row = await tx.one(
         "select count(*) as n from document_links where record_id = $1 and expires_at > $2",
-        record_id, tx.now,
-    )  # fmt: skip
+        record_id,
+        tx.now,
+    )
     return int(row["n"]) if row else 0
 
 

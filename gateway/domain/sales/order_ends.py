@@ -17,8 +17,10 @@ from gateway.records.record import Record, record_of
 from outbox.database.transaction import Tx
 
 MAILS: Mapping[str, Kind] = {
-    "paid": "order_paid", "canceled": "order_canceled", "expired": "order_expired",
-}  # fmt: skip
+    "paid": "order_paid",
+    "canceled": "order_canceled",
+    "expired": "order_expired",
+}
 """Status of an order that ended → the mail that tells the buyer."""
 
 

@@ -210,9 +210,10 @@ async def convert(tx: Tx, actor: Actor, record_id: str, draft: Draft) -> Record:
         check_transition("quote", TRANSITIONS, quote["status"], "invoiced")
     if quote["invoice_id"] is not None:
         raise Refusal(
-            "conflict", "This quote already has an invoice.",
+            "conflict",
+            "This quote already has an invoice.",
             facts={"invoiceId": quote["invoice_id"]},
-        )  # fmt: skip
+        )
     copied = ("items", "subtotal", "discount", "total", "contact_id", "company_id", "deal_id",
               "notes")  # fmt: skip
     due_at = dates.today(tx.now, actor.zone) + DUE_DAYS * DAY

@@ -14,8 +14,9 @@ from outbox.database.transaction import Tx
 
 Decision = Literal["accept", "reject"]
 SENT: Mapping[str, tuple[str, ...]] = {
-    "quote": ("draft", "sent", "accepted"), "invoice": ("pending", "paid"),
-}  # fmt: skip
+    "quote": ("draft", "sent", "accepted"),
+    "invoice": ("pending", "paid"),
+}
 """The states in which a document can be sent."""
 NO_MAIL = "This server sends no mails: [mail] host or [server] public_url is not set. Send a link."
 

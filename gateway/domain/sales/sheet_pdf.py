@@ -108,10 +108,12 @@ def pdf_of(sheet: Sheet) -> bytes:
          ("RIGHTPADDING", (0, 0), (-1, -1), 0)]
     )  # fmt: skip
     numbers: list[Any] = [
-        ("VALIGN", (0, 0), (-1, -1), "TOP"), ("ALIGN", (1, 0), (-1, -1), "RIGHT"),
+        ("VALIGN", (0, 0), (-1, -1), "TOP"),
+        ("ALIGN", (1, 0), (-1, -1), "RIGHT"),
         ("FONT", (1, 0), (-1, -1), "Helvetica", 10, 13.5),
-        ("LEFTPADDING", (0, 0), (0, -1), 0), ("RIGHTPADDING", (-1, 0), (-1, -1), 0),
-    ]  # fmt: skip
+        ("LEFTPADDING", (0, 0), (0, -1), 0),
+        ("RIGHTPADDING", (-1, 0), (-1, -1), 0),
+    ]
     head = [said(sheet.title, title), *(said(f"{label}: {day}") for label, day in sheet.dates)]
     if sheet.state_word:
         head.append(said(sheet.state_word, bold))
@@ -143,13 +145,15 @@ def pdf_of(sheet: Sheet) -> bytes:
                 *map(
                     plain,
                     (
-                        one.quantity, one.price, *[one.discount] * bool(sheet.headings.discount),
+                        one.quantity,
+                        one.price,
+                        *[one.discount] * bool(sheet.headings.discount),
                         one.total,
                     ),
                 ),
             ]
             for place, one in enumerate([sheet.headings, *sheet.lines])
-        ]  # fmt: skip
+        ]
         numeric = [broad([row[n] for row in cells], 10) for n in range(1, len(cells[0]))]
         spread = [max(60 * mm, width - sum(numeric)), *numeric]
         ruled = TableStyle(

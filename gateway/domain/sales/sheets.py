@@ -206,10 +206,12 @@ def _sender_lines(source: Source) -> Sequence[str]:
     number = values["cnpj"]
     legal = values["legal_name"] if values["trade_name"] else None
     lines = [
-        legal, f"CNPJ {cnpj.masked(number)}" if number else None,
-        *(values["address"] or "").splitlines(), masked("phone", values["phone"]),
+        legal,
+        f"CNPJ {cnpj.masked(number)}" if number else None,
+        *(values["address"] or "").splitlines(),
+        masked("phone", values["phone"]),
         str(source.user["email"]),
-    ]  # fmt: skip
+    ]
     return [line for line in lines if line and line.strip()]
 
 

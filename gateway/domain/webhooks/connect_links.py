@@ -131,9 +131,11 @@ def proof_of(fields: Mapping[str, str]) -> Proof:
         message = "code_verifier must have 43 to 128 unreserved characters."
         raise Unusable("invalid_request", message)
     return Proof(
-        digest_of(fields["code"]), fields["client_id"], fields["redirect_uri"],
+        digest_of(fields["code"]),
+        fields["client_id"],
+        fields["redirect_uri"],
         fields["code_verifier"],
-    )  # fmt: skip
+    )
 
 
 def address(redirect_uri: str, parameters: Mapping[str, str]) -> str:

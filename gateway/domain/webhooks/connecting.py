@@ -100,9 +100,11 @@ def challenge_of(verifier: str) -> str:
 def judge(wish: Wish, rules: Rules) -> Draft:
     """Return the settings of the webhook that an app asks for. Raises validation_error."""
     typed = {
-        **settings.NOTHING, "url": wish.url, "events": tuple(dict.fromkeys(wish.events)),
+        **settings.NOTHING,
+        "url": wish.url,
+        "events": tuple(dict.fromkeys(wish.events)),
         "description": wish.app_name,
-    }  # fmt: skip
+    }
     return settings.judge(typed, rules=rules)
 
 

@@ -50,9 +50,10 @@ async def numbered(
     if page is None:
         message = "This webhook does not number its deliveries; turn that on in the console."
         raise Refusal(
-            "validation_error", f"webhook: {message}",
+            "validation_error",
+            f"webhook: {message}",
             faults=[Fault("webhook", "invalid_parameter", message)],
-        )  # fmt: skip
+        )
     if webhook.thin:
         entries = [replace(one, event=_thin(one.event, site)) for one in page.entries]
         page = replace(page, entries=entries)
@@ -70,6 +71,7 @@ def _thin(event: Entry, site: str) -> Entry:
 def _unknown() -> Refusal:
     message = "Send the nextCursor of the previous page or the id of one of your events."
     return Refusal(
-        "validation_error", f"after: {message}",
+        "validation_error",
+        f"after: {message}",
         faults=[Fault("after", "invalid_parameter", message)],
-    )  # fmt: skip
+    )

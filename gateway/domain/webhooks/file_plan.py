@@ -216,9 +216,11 @@ def _step(entry: Entry, found: Webhook | None, tools: Tools) -> Step | None:
     events = entry.typed["events"]
     assert isinstance(events, tuple)
     draft = settings.judge(
-        entry.typed, rules=tools.rules, stored=stored,
+        entry.typed,
+        rules=tools.rules,
+        stored=stored,
         listens=is_operational(events) if found is None else found.operational,
-    )  # fmt: skip
+    )
     if stored is None or found is None:
         return Step("create", entry.name, None, draft, _changes(None, draft), entry.secret)
     changes = _changes(stored, draft)

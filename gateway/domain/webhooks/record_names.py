@@ -43,9 +43,11 @@ async def matching(tx: Tx, actor: Actor, clock: Clock, text: str) -> Sequence[Na
         column = resource.named[resource.heading].column
         args: list[Any] = []
         sql = NAMED.format(
-            heading=column, table=resource.table, most=MOST - len(matches),
+            heading=column,
+            table=resource.table,
+            most=MOST - len(matches),
             found=condition(text, args, numbered=False, anywhere=False),
-        )  # fmt: skip
+        )
         rows = await tx.all(sql, actor.owner_id, *args)
         matches += [
             Named(resource.noun, row["id"], str(row["heading"] or row["id"])) for row in rows

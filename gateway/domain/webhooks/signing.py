@@ -34,8 +34,10 @@ async def secrets(
     [endpoint] = (await loading.endpoints_of(tx, [webhook_id])).values()
     old = endpoint.old_secret if tx.now < (endpoint.old_secret_until or 0) else None
     sealed: list[tuple[Place, bytes | None]] = [
-        ("current", endpoint.secret), ("staged", endpoint.staged_secret), ("old", old),
-    ]  # fmt: skip
+        ("current", endpoint.secret),
+        ("staged", endpoint.staged_secret),
+        ("old", old),
+    ]
     try:
         return webhook, [
             Secret(place, ring.open(secret, webhook_id).decode())

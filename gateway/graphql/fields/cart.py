@@ -150,7 +150,9 @@ def shown_cart(contents: Contents, visitor: Shopper) -> dict[str, Any]:
         "products": [_line(item) for item in contents.items],
         "totalPrice": contents.total_price,
         "totalQuantity": contents.total_quantity,
-        "coupon": None if coupon is None else {
+        "coupon": None
+        if coupon is None
+        else {
             "code": coupon.code,
             "discountPercentage": percent(coupon.discount_percentage),
             "discountValue": coupon.discount_value,
@@ -163,7 +165,7 @@ def shown_cart(contents: Contents, visitor: Shopper) -> dict[str, Any]:
         "cep": cart.cep,
         "shippingType": cart.shipping_type,
         "warnings": [warning(warn, visitor) for warn in contents.warnings],
-    }  # fmt: skip
+    }
 
 
 def _option(option: Option) -> dict[str, Any]:

@@ -161,9 +161,10 @@ def email() -> Format:
         sent = string(value, 254)
         if hidden := invisible(sent):
             raise Wrong(
-                "invalid_email", "Remove this character from the address: {character}.",
+                "invalid_email",
+                "Remove this character from the address: {character}.",
                 character=character_name(hidden),
-            )  # fmt: skip
+            )
         if _EMAIL.fullmatch(sent) is None or sent.index("@") > 64:
             raise Wrong("invalid_email", "Send an e-mail address such as maria@example.com.")
         return sent

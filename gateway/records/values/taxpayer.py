@@ -33,9 +33,9 @@ def taxpayer() -> Format:
         number = cpf(sent) or cnpj.normal(sent)
         if number is None:
             raise Wrong(
-                "invalid_document", "Send a CPF of 11 digits or a CNPJ of 14 characters with valid "
-                "check digits.",
-            )  # fmt: skip
+                "invalid_document",
+                "Send a CPF of 11 digits or a CNPJ of 14 characters with valid check digits.",
+            )
         return number
 
     return Format(check, {"type": "string", "maxLength": 32})

@@ -27,7 +27,7 @@ _SAME = str.maketrans(
         **dict.fromkeys("\u2019\u02bc\u00b4`", "'"),
         **dict.fromkeys("\u2010\u2011\u2012\u2013\u2212\ufe63\uff0d", "-"),
     }
-)  # fmt: skip
+)
 _CURRENCY = r"(?:[A-Za-z]{0,3}[$€£¥₲]|[A-Z]{3}(?![A-Za-z])|reais|real)"
 _WRITTEN = re.compile(
     rf"(?P<first>{_CURRENCY})?\s*(?P<open>\()?\s*(?P<sign>[-+])?\s*(?P<before>{_CURRENCY})?\s*(?P<inner>[-+])?\s*"

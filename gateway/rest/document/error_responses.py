@@ -15,9 +15,11 @@ CALLER = (
 )  # fmt: skip
 BODY = ("invalid_json", "validation_error", "unsupported_media_type", "payload_too_large")
 REPEAT = (
-    "idempotency_in_progress", "idempotency_mismatch", "payload_too_large",
+    "idempotency_in_progress",
+    "idempotency_mismatch",
+    "payload_too_large",
     "unsupported_media_type",
-)  # fmt: skip
+)
 """The body, which is part of the repeated request, is read also where it means nothing."""
 HEADERS = {
     400: ("Preference-Applied",),

@@ -54,12 +54,13 @@ INDEX = Shape(
     {
         "data": [
             {
-                "event": "contact.created", "type": f"{TYPE_PREFIX}contact.created",
+                "event": "contact.created",
+                "type": f"{TYPE_PREFIX}contact.created",
                 "schema": schema_of(EXAMPLE, "contact.created"),
             }
         ]
     },
-)  # fmt: skip
+)
 
 
 @operation(
@@ -137,10 +138,11 @@ def rendered(event: str, site: str) -> tuple[bytes, str]:
 def _answer(request: web.Request, event: str, content_type: str) -> web.Response:
     body, tag = rendered(event, request.app[SITE].address)
     headers = {
-        "ETag": f'"{tag}"', "Cache-Control": f"public, max-age={CACHED_SECONDS}",
+        "ETag": f'"{tag}"',
+        "Cache-Control": f"public, max-age={CACHED_SECONDS}",
         # Validators in browsers read it; it is public.
         "Access-Control-Allow-Origin": "*",
-    }  # fmt: skip
+    }
     if any(known.value in (tag, "*") for known in request.if_none_match or ()):
         return web.Response(status=304, headers=headers)
     return web.Response(body=body, headers={"Content-Type": content_type} | headers)

@@ -9,8 +9,10 @@ from pathlib import Path
 
 MOST_BYTES = 2**20
 _MARKS = {
-    codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16",
-}  # fmt: skip
+    codecs.BOM_UTF8: "utf-8-sig",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
 _QUOTES = {'"': '"', "'": "'", "`": "`", "“": "”", "‘": "’"}
 
 

@@ -147,9 +147,11 @@ class RateLimits:
     def _exceeded(self, name: str, limit: str, wait: float) -> Refusal:
         retry = math.ceil(wait)
         return rate_limited(
-            f"The limit is {limit}; try again after {retry} s.", retry,
-            rate_limit=f'"{name}";r=0;t={retry}', rate_limit_policy=self.policies[name],
-        )  # fmt: skip
+            f"The limit is {limit}; try again after {retry} s.",
+            retry,
+            rate_limit=f'"{name}";r=0;t={retry}',
+            rate_limit_policy=self.policies[name],
+        )
 
     def return_call(self, kind: Kind, holder: str, tokens: int) -> None:
         """Take back the count of an API call that was refused after its first tokens."""

@@ -73,16 +73,20 @@ class Child:
             environment = os.environ | {VARIABLE: ",".join(map(str, descriptors))}
             try:
                 self._process = await asyncio.create_subprocess_exec(
-                    sys.executable, *sys.orig_argv[1:],
-                    env=environment, pass_fds=descriptors,
-                )  # fmt: skip
+                    sys.executable,
+                    *sys.orig_argv[1:],
+                    env=environment,
+                    pass_fds=descriptors,
+                )
             except OSError:
                 ours.close()
                 raise
         own: dict[str, Handler] = {
-            "start": self._told, "listening": self._listens, "failed": self._failed,
+            "start": self._told,
+            "listening": self._listens,
+            "failed": self._failed,
             "last": self._last,
-        }  # fmt: skip
+        }
         self._channel = await open_channel(ours, own | handlers)
 
     async def ended(self) -> int:

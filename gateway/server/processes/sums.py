@@ -13,9 +13,11 @@ from prometheus_client.utils import floatToGoString
 from gateway.server.telemetry.metric_table import ADDED
 
 SUMS = ADDED | {
-    "process_open_fds", "process_max_fds", "process_resident_memory_bytes",
+    "process_open_fds",
+    "process_max_fds",
+    "process_resident_memory_bytes",
     "process_virtual_memory_bytes",
-}  # fmt: skip
+}
 """Gauges whose sum is the node's value, those of the client library among them."""
 PROCESSES = "server_processes"
 RESTARTS = "server_process_restarts_total"

@@ -117,8 +117,9 @@ class Supervisor:
     async def _start(self, place: int) -> Child:
         child = Child(Start(self._config, place), self._inherited)
         handlers = self._handlers | {
-            "listening": partial(self._listens, child), "leaving": partial(self._leaves, child)
-        }  # fmt: skip
+            "listening": partial(self._listens, child),
+            "leaving": partial(self._leaves, child),
+        }
         await child.start(handlers)
         self._children[place] = child
         return child

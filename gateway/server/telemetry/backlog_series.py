@@ -39,16 +39,18 @@ class BacklogSeries(Collector):
             "Webhooks without an open circuit whose oldest first attempt is a minute late.",
         )
         of_webhook = GaugeMetricFamily(
-            "webhook_backlog_deliveries", "First attempts due at a webhook that is behind.",
+            "webhook_backlog_deliveries",
+            "First attempts due at a webhook that is behind.",
             labels=WEBHOOK,
-        )  # fmt: skip
+        )
         age_of_webhook = GaugeMetricFamily(
             "webhook_backlog_age_seconds", "Time since the oldest of them was due.", labels=WEBHOOK
         )
         of_owner = GaugeMetricFamily(
-            "owner_backlog_deliveries", "First attempts due at the webhooks of an owner.",
+            "owner_backlog_deliveries",
+            "First attempts due at the webhooks of an owner.",
             labels=OWNER,
-        )  # fmt: skip
+        )
         age_of_owner = GaugeMetricFamily(
             "owner_backlog_age_seconds", "Time since the oldest of them was due.", labels=OWNER
         )

@@ -28,9 +28,7 @@ LOOP = (0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1, 5)
 HASH = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5)
 
 Surface = Literal["api", "graphql", "console", "mcp", "probe"]
-Reason = Literal[
-    "auth", "forbidden", "rate_limited", "too_large", "slow", "bad_request", "csrf"
-]  # fmt: skip
+Reason = Literal["auth", "forbidden", "rate_limited", "too_large", "slow", "bad_request", "csrf"]
 Labels = tuple[str, ...]
 Kind = Literal["counter", "gauge", "histogram"]
 MAILS = (

@@ -146,17 +146,20 @@ class WebhookSeries(Collector):
         own = list(self._series.items())
         rows = [*own, (OTHER, self._other)]
         attempts = CounterMetricFamily(
-            "webhook_endpoint_attempts", "Requests to a webhook, by outcome.",
+            "webhook_endpoint_attempts",
+            "Requests to a webhook, by outcome.",
             labels=("webhook", "outcome"),
-        )  # fmt: skip
+        )
         ends = CounterMetricFamily(
-            "webhook_endpoint_deliveries", "Finished deliveries of a webhook, by result.",
+            "webhook_endpoint_deliveries",
+            "Finished deliveries of a webhook, by result.",
             labels=("webhook", "result"),
-        )  # fmt: skip
+        )
         duration = HistogramMetricFamily(
-            "webhook_endpoint_duration_seconds", "Duration of requests to a webhook.",
+            "webhook_endpoint_duration_seconds",
+            "Duration of requests to a webhook.",
             labels=("webhook",),
-        )  # fmt: skip
+        )
         for webhook_id, series in rows:
             for outcome, count in list(series.attempts.items()):
                 attempts.add_metric((webhook_id, outcome), count)
@@ -180,17 +183,19 @@ class WebhookSeries(Collector):
         )
         oldest = GaugeMetricFamily(
             "webhook_endpoint_oldest_pending_age_seconds",
-            "Seconds since a webhook's oldest waiting delivery was due.", labels=label,
-        )  # fmt: skip
+            "Seconds since a webhook's oldest waiting delivery was due.",
+            labels=label,
+        )
         success = GaugeMetricFamily(
             "webhook_endpoint_last_success_timestamp_seconds",
-            "Time of a webhook's last 2xx response.", labels=label,
-        )  # fmt: skip
+            "Time of a webhook's last 2xx response.",
+            labels=label,
+        )
         up = GaugeMetricFamily(
             "webhook_endpoint_up",
             "0 from a failed attempt to the next success and while disabled, else 1.",
             labels=label,
-        )  # fmt: skip
+        )
         window = GaugeMetricFamily(
             "webhook_endpoint_window",
             "Maximum number of concurrent requests to a webhook, since its last attempt.",

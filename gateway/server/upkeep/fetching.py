@@ -38,18 +38,22 @@ class Fetcher:
         Raises FetchFailed.
         """
         retrying = AsyncRetrying(
-            stop=stop_after_attempt(ATTEMPTS), wait=wait_fixed(PAUSE_SECONDS),
-            retry=retry_if_exception_type(_Passing), reraise=True,
-        )  # fmt: skip
+            stop=stop_after_attempt(ATTEMPTS),
+            wait=wait_fixed(PAUSE_SECONDS),
+            retry=retry_if_exception_type(_Passing),
+            reraise=True,
+        )
         return await retrying(self._get, address)
 
     async def _get(self, address: str) -> Fetched:
         try:
             target = check_url(address, self._guard.rules)
             async with self._session().get(
-                target.url, allow_redirects=False, timeout=TIMEOUT,
+                target.url,
+                allow_redirects=False,
+                timeout=TIMEOUT,
                 headers={"Accept": "application/json", "Accept-Encoding": "identity"},
-            ) as response:  # fmt: skip
+            ) as response:
                 if response.status >= 500:
                     raise _Passing(f"status {response.status}")
                 if response.status != 200:

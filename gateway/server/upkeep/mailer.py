@@ -168,9 +168,11 @@ class Mailer:
             )
         # Without a connection nothing was sent, so that a second try sends no mail twice.
         connecting = AsyncRetrying(
-            stop=stop_after_attempt(CONNECTIONS), wait=wait_fixed(PAUSE_SECONDS),
-            retry=retry_if_exception(_passes), reraise=True,
-        )  # fmt: skip
+            stop=stop_after_attempt(CONNECTIONS),
+            wait=wait_fixed(PAUSE_SECONDS),
+            retry=retry_if_exception(_passes),
+            reraise=True,
+        )
         await connecting(
             aiosmtplib.send,
             message,

@@ -71,8 +71,10 @@ from outbox.observer import Observer
 VACUUM_REST_MILLISECONDS = 2
 log = structlog.get_logger("outbox")
 APART: dict[Purpose, tuple[Limits, int]] = {
-    "drain": (DRAIN, 2), "lease": (LEASE, 1), "migration": (MIGRATION, 1),
-}  # fmt: skip
+    "drain": (DRAIN, 2),
+    "lease": (LEASE, 1),
+    "migration": (MIGRATION, 1),
+}
 """Number of connections per purpose that has its own pool."""
 
 

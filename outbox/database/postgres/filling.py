@@ -222,8 +222,10 @@ class PostgresFilling:
                 )
                 await self._connection.execute(
                     "select setval(cast(cast($1 as text) as regclass), $2, $3)",
-                    sequence, max(last, 1), last > 0,
-                )  # fmt: skip
+                    sequence,
+                    max(last, 1),
+                    last > 0,
+                )
 
 
 @asynccontextmanager

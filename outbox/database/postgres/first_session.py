@@ -51,9 +51,11 @@ select current_setting('search_path') as path, (
 """
 _SOURCE = "select source from pg_settings where name = 'default_transaction_read_only'"
 _POOLER_ERRORS = (
-    asyncpg.DuplicatePreparedStatementError, asyncpg.InvalidSQLStatementNameError,
-    asyncpg.ProtocolViolationError, asyncpg.FeatureNotSupportedError,
-)  # fmt: skip
+    asyncpg.DuplicatePreparedStatementError,
+    asyncpg.InvalidSQLStatementNameError,
+    asyncpg.ProtocolViolationError,
+    asyncpg.FeatureNotSupportedError,
+)
 """What a statement meets on a session that others share."""
 
 

@@ -192,10 +192,12 @@ def _trigger(ownership: Ownership, table: str, event: str, row: str, owner_id: s
     direct = isinstance(ways, tuple) and all(way.parent is None for way in ways)
     mine = row_of_owner(ownership, table, row, _literal(owner_id))
     return _TRIGGER.format(
-        trigger=f'"moving_{event}.{owner_id}"', table=table,
+        trigger=f'"moving_{event}.{owner_id}"',
+        table=table,
         event="insert or update" if event == "set" else "delete",
-        condition=f"when ({mine})" if direct else "", function=_name(event, table, owner_id),
-    )  # fmt: skip
+        condition=f"when ({mine})" if direct else "",
+        function=_name(event, table, owner_id),
+    )
 
 
 def _name(event: str, table: str, owner_id: str) -> str:

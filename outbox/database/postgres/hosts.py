@@ -102,9 +102,7 @@ class Hosts:
         """Connect with TLS or without it, as the URL says."""
         url = self.url
         if url.settings:
-            options["server_settings"] = {
-                **url.settings, **(options.get("server_settings") or {})
-            }  # fmt: skip
+            options["server_settings"] = {**url.settings, **(options.get("server_settings") or {})}
         options |= {name: url.driver[name] for name in _ARGUMENTS if name in url.driver}
         ways = self._tls.ways(by_socket=host is not None and host.is_socket)
         if host in self._plain:

@@ -14,9 +14,11 @@ from typing import Literal, NamedTuple
 
 SYSTEM = "system"
 _FILES = {
-    "sslrootcert": "root.crt", "sslcrl": "root.crl", "sslcert": "postgresql.crt",
+    "sslrootcert": "root.crt",
+    "sslcrl": "root.crl",
+    "sslcert": "postgresql.crt",
     "sslkey": "postgresql.key",
-}  # fmt: skip
+}
 _VERSIONS = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
 
 Way = ssl.SSLContext | Literal[False]

@@ -45,9 +45,10 @@ RACES = 20
 # The next request survives a restart of the server; this one does not wait for it.
 RECONNECTS = 2
 FORBIDDEN = (
-    asyncpg.InsufficientPrivilegeError, asyncpg.InvalidSchemaNameError,
+    asyncpg.InsufficientPrivilegeError,
+    asyncpg.InvalidSchemaNameError,
     asyncpg.ReadOnlySQLTransactionError,
-)  # fmt: skip
+)
 """Errors of a change of the schema that only the operator can mend."""
 
 Op = Literal["read", "write"]
@@ -168,9 +169,11 @@ class Units:
                     await reserve(tx.claims)
             try:
                 grouped = (
-                    groups is not None and not tx.begun and bool(tx.put_off)
+                    groups is not None
+                    and not tx.begun
+                    and bool(tx.put_off)
                     and await groups.write(tx.put_off, times)
-                )  # fmt: skip
+                )
                 if not grouped:
                     await self._end(pooled, tx, times)
             except OutcomeUnknown as unknown:

@@ -42,9 +42,11 @@ class Streams:
     async def _query(self, sql: str, args: Sequence[Any]) -> AsyncIterator[tuple[Batches, Close]]:
         try:
             async with aiosqlite.connect(
-                address(self._file), uri=True, isolation_level=None,
+                address(self._file),
+                uri=True,
+                isolation_level=None,
                 timeout=BUSY_MILLISECONDS / 1000,
-            ) as connection:  # fmt: skip
+            ) as connection:
                 self._open.add(connection)
                 try:
                     await connection.execute("pragma query_only = on")

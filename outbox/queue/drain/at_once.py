@@ -125,9 +125,10 @@ async def turn(
     ]  # fmt: skip
     fanned = _fanned(done)
     has_rest = (
-        fanned is not None and bool(fanned.ready)
+        fanned is not None
+        and bool(fanned.ready)
         and has_room(capacity, replace(fanned, claimed=claims))
-    )  # fmt: skip
+    )
     return Turn(
         Settlement(frozenset(s.delivery.id for s in batch), [], done["wait"]),
         fanned, claims,
@@ -158,8 +159,10 @@ def _columns(s: Result) -> tuple[Any, ...]:
     values = attempt_of(s, s.outcome)
     headers, body = values[chain.HEADERS], values[chain.BODY]
     content = (
-        *values[: chain.HEADERS], chain.answer_of(headers, body).hex(), *values[chain.BODY + 1 :]
-    )  # fmt: skip
+        *values[: chain.HEADERS],
+        chain.answer_of(headers, body).hex(),
+        *values[chain.BODY + 1 :],
+    )
     return (
         s.delivery.webhook_id, s.delivery.id, s.delivery.claim, s.delivery.attempt.tries + 1,
         s.decision.reason, _json.encode(content).decode(), s.delivery.event.body_digest,

@@ -133,17 +133,16 @@ def _without(capacity: Capacity, claims: Taken) -> Capacity:
         for w, count in counts.items()
     }
     return replace(
-        capacity, slots=max(capacity.slots - len(claims.claimed), 0),
+        capacity,
+        slots=max(capacity.slots - len(claims.claimed), 0),
         failing_slots=max(capacity.failing_slots - spent, 0),
         failing_first=max(capacity.failing_first - spent, 0),
         windows=ChainMap(windows, cast(dict[str, int], capacity.windows)),
         body_bytes=max(
             capacity.body_bytes - sum(len(d.event.body or b"") for d in claims.claimed), 0
         ),
-        shares=_with(
-            capacity.shares, claims.claimed, max(len(claims.claimed) - capacity.slots, 0)
-        ),
-    )  # fmt: skip
+        shares=_with(capacity.shares, claims.claimed, max(len(claims.claimed) - capacity.slots, 0)),
+    )
 
 
 def _with(shares: Shares, claimed: Sequence[Claimed], further: int = 0) -> Shares:

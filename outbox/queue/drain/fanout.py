@@ -188,9 +188,8 @@ class _Round:
         allowance.spend(budget.EVENT * len(events))
         direct = {row["webhook_id"] for row, _ in events if row["webhook_id"] is not None}
         owners = {
-            row["owner_id"] for row, _ in events
-            if row["webhook_id"] is None and row["seq"] is None
-        }  # fmt: skip
+            row["owner_id"] for row, _ in events if row["webhook_id"] is None and row["seq"] is None
+        }
         most = budget.WEBHOOKS_OF_ALL[self._tx.engine]
         of_owners, read = await subscribers.of_owners(self._tx, owners, most)
         allowance.spend(budget.WEBHOOK * read)

@@ -75,10 +75,12 @@ async def load(
             large = await tx.one(LARGE, row["event_id"])
             body = None if large is None else large["body"]
         attempt = ClaimedAttempt(
-            number=row["attempts"], tries=row["tries"], retry=bool(row["retry"]),
+            number=row["attempts"],
+            tries=row["tries"],
+            retry=bool(row["retry"]),
             probe=row["id"] in probes,
             lag_us=min(row["lag_us"], lanes[row["webhook_id"]].open_for),
-        )  # fmt: skip
+        )
         claims.append(claimed_of(row, capacity.claim, body, attempt))
     return claims, frozenset(crowded)
 

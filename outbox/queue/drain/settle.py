@@ -235,9 +235,10 @@ async def _of_past_urls(
     """
     failed = {
         (webhook_id, s.url)
-        for webhook_id, batch in by_webhook.items() for s in batch
+        for webhook_id, batch in by_webhook.items()
+        for s in batch
         if s.outcome is not None and (s.decision.counts_as_failure or s.decision.webhook_wait_us)
-    }  # fmt: skip
+    }
     if not failed:
         return set(), {}
     rows = await tx.all(URLS, items(sorted({webhook_id for webhook_id, _ in failed})))
@@ -260,10 +261,12 @@ async def _health(
     outcomes: list[tuple[object, ...]] = []
     for webhook_id, batch in sorted(by_webhook.items()):
         relevant = [
-            s for s in batch
-            if s.outcome is not None and _concerns_receiver(s.outcome)
+            s
+            for s in batch
+            if s.outcome is not None
+            and _concerns_receiver(s.outcome)
             and (webhook_id, s.url) not in past
-        ]  # fmt: skip
+        ]
         if not relevant:
             hold = max((s.decision.webhook_wait_us or 0 for s in batch if s.unreadable), default=0)
             outcomes.append((webhook_id, 0, 0, hold, *heads.get(webhook_id, ())))
@@ -289,8 +292,10 @@ async def _health(
     transitions = await circuits.judge(tx, rows, by_webhook)
     disabled = {
         (s.delivery.webhook_id, s.url)
-        for batch in by_webhook.values() for s in batch if s.decision.disable
-    }  # fmt: skip
+        for batch in by_webhook.values()
+        for s in batch
+        if s.decision.disable
+    }
     for webhook_id, url in sorted(disabled):
         transitions += await circuits.disable(tx, webhook_id, "gone", url)
     wait_us, overdue = await lanes.record_outcomes(tx, outcomes, circuits.DISABLED_AFTER)

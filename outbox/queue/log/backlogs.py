@@ -77,10 +77,12 @@ class Behind:
             w for webhooks in by_owner.values() for w in _oldest(EACH_OWNER, webhooks, compared)
         )
         return Backlogs(
-            len(self._webhooks), largest, self._deliveries - largest,
+            len(self._webhooks),
+            largest,
+            self._deliveries - largest,
             {w: compared[w] for w in _oldest(MOST_LISTED, named, compared)},
             {o: owners[o] for o in _oldest(MOST_LISTED, owners, owners)},
-        )  # fmt: skip
+        )
 
 
 def _oldest(count: int, ids: Iterable[str], backlogs: Mapping[str, Backlog]) -> list[str]:

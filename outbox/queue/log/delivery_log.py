@@ -107,8 +107,10 @@ async def siblings(tx: Tx, delivery: Delivery) -> list[Delivery]:
           where event_id = $1 and webhook_id = $2 and origin <> 'event')
         order by d.id desc limit 20
         """,
-        delivery.event_id, delivery.webhook_id, delivery.id,
-    )  # fmt: skip
+        delivery.event_id,
+        delivery.webhook_id,
+        delivery.id,
+    )
     return [delivery_of(row) for row in rows]
 
 

@@ -140,12 +140,14 @@ async def make(
         "previous": None if last is None else digest_of(last["body"]),
         "webhooks": [
             {
-                "id": end["webhook_id"], "place": end["place"], "digest": end["digest"],
+                "id": end["webhook_id"],
+                "place": end["place"],
+                "digest": end["digest"],
                 "at": end["attempted_at"],
             }
             for end in ends
         ],
-    }  # fmt: skip
+    }
     header = {"alg": "EdDSA", "kid": key.id, "typ": TYPE}
     signed = ".".join(ed25519.base64url(msgspec.json.encode(one)) for one in (header, claims))
     signature = key.opened(ring).sign(signed.encode())

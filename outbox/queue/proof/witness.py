@@ -95,12 +95,13 @@ def read(text: str, keys: Mapping[str, bytes]) -> Witness:
         if before is not None and one.previous != digest_of(before):
             raise NotWitnessed(f"checkpoint {one.number} does not continue the one before it")
     return Witness(
-        len(claims), max(one.at for one in claims.values()),
+        len(claims),
+        max(one.at for one in claims.values()),
         {
             webhook_id: sorted(noted, key=lambda end: (end.place, end.digest))
             for webhook_id, noted in ends.items()
         },
-    )  # fmt: skip
+    )
 
 
 def _claims(body: str, keys: Mapping[str, bytes]) -> _Claims:

@@ -200,9 +200,10 @@ async def _fulfilling(
             group.append(row)
         facts = await _facts(tx, [row["id"] for row in group])
         fitting += [
-            row for row in group
+            row
+            for row in group
             if row["id"] in facts and conditions.hold(criteria, facts[row["id"]])
-        ]  # fmt: skip
+        ]
         read += sum(sizes.get(row["id"], 0) for row in group)
         done += len(group)
         if done < len(rows) and (len(fitting) > most or read >= JUDGED_BYTES):

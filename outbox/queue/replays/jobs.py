@@ -225,8 +225,9 @@ async def listed(tx: Tx, webhook_id: str, most: int = 20) -> list[Job]:
     """Return the latest jobs of a webhook, the newest first."""
     rows = await tx.all(
         f"select {_COLUMNS} from jobs where webhook_id = $1 order by id desc limit $2",
-        webhook_id, most,
-    )  # fmt: skip
+        webhook_id,
+        most,
+    )
     return [_job(row) for row in rows]
 
 
@@ -242,8 +243,10 @@ async def running(tx: Tx, most: int = 100, *, after: str = "", snapshots: bool =
         and ($2 or kind <> 'snapshot') and id > $3
         order by id limit $1
         """,
-        most, snapshots, after,
-    )  # fmt: skip
+        most,
+        snapshots,
+        after,
+    )
     return [_job(row) for row in rows]
 
 
@@ -255,8 +258,10 @@ async def cancel(tx: Tx, job_id: str, reason: str | None = None) -> bool:
     done = await tx.run(
         "update jobs set state = 'cancelled', reason = $3, finished_at = $2"
         " where id = $1 and state = 'running'",
-        job_id, tx.now, reason,
-    )  # fmt: skip
+        job_id,
+        tx.now,
+        reason,
+    )
     return done == 1
 
 

@@ -76,8 +76,9 @@ async def leave(tx: Tx, deleted: Iterable[Row]) -> None:
     """
     runs = _merged(
         Gap(row["webhook_id"], int(row["place"]), int(row["place"]), bytes(row["digest"]))
-        for row in deleted if row["place"] is not None and row["digest"] is not None
-    )  # fmt: skip
+        for row in deleted
+        if row["place"] is not None and row["digest"] is not None
+    )
     if not runs:
         return
     places = items([(run.webhook_id, run.first, run.last) for run in runs])
@@ -86,9 +87,11 @@ async def leave(tx: Tx, deleted: Iterable[Row]) -> None:
         await tx.run(REMOVE, items([(gap.webhook_id, gap.first) for gap in neighbours]))
     merged = _merged((*runs, *neighbours))
     await sql.insert(
-        tx, "chain_gaps", COLUMNS,
+        tx,
+        "chain_gaps",
+        COLUMNS,
         [(gap.webhook_id, gap.first, gap.last, gap.digest) for gap in merged],
-    )  # fmt: skip
+    )
 
 
 async def end_chain(tx: Tx, webhook_id: str) -> None:

@@ -195,9 +195,10 @@ async def look(tx: Tx, group: Sequence[Request], ends: Mapping[str, int]) -> Eve
             rows += events
             work += 1 + len(events)
         hits = {
-            row["id"]: row["size"] or 0 for row in rows
+            row["id"]: row["size"] or 0
+            for row in rows
             if row["seq"] <= reached and row["name"] not in one.kept_names
-        }  # fmt: skip
+        }
         page.sizes |= hits
         page.events[one.id] = set(hits)
         page.reached[one.id] = reached

@@ -27,8 +27,9 @@ async def delete_slice(
         condition += f" and ({names}) > ({_places(2, after)})"
     rows = await tx.all(
         f"select {names} from {table} where {condition} order by {names} limit {SLICE}",
-        owner_id, *after,
-    )  # fmt: skip
+        owner_id,
+        *after,
+    )
     if not rows:
         return 0, ()
     last = tuple(rows[-1][name] for name in key)

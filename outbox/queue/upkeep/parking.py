@@ -92,8 +92,9 @@ async def count(tx: Tx, webhook_id: str, most: int) -> int:
           where webhook_id = $1 and state = 'held'
           limit $2) as waiting
         """,
-        webhook_id, most,
-    )  # fmt: skip
+        webhook_id,
+        most,
+    )
     return 0 if row is None else int(row["waiting"])
 
 
@@ -111,8 +112,9 @@ async def count_records(tx: Tx, webhook_id: str, most: int) -> int:
             where webhook_id = $1 and state = 'held' limit $2) as held
           limit $2) as waiting
         """,
-        webhook_id, most,
-    )  # fmt: skip
+        webhook_id,
+        most,
+    )
     return 0 if row is None else int(row["records"])
 
 
@@ -198,8 +200,9 @@ async def stop(tx: Tx, webhook_id: str) -> None:
         update webhooks set state = 'paused', version = version + 1, updated_at = $2
         where id = $1 and state <> 'paused'
         """,
-        webhook_id, tx.now,
-    )  # fmt: skip
+        webhook_id,
+        tx.now,
+    )
     await tx.run("update lanes set active = false where webhook_id = $1", webhook_id)
 
 

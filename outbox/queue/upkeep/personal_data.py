@@ -99,17 +99,15 @@ async def cancel(
     locked = await lanes.lock(tx, webhooks)
     rows = await tx.all(STATES, items(delivery_ids))
     waiting = {
-        row["id"] for row in rows
-        if row["state"] in WAITING and row["webhook_id"] in webhooks
-    }  # fmt: skip
+        row["id"] for row in rows if row["state"] in WAITING and row["webhook_id"] in webhooks
+    }
     ended = await tx.all(CANCEL, items(sorted(waiting)), tx.now) if waiting else []
     await head_deliveries.promote(tx, [row["id"] for row in ended if row["ordered"]])
     await lanes.rest(tx, locked)
     await _count(tx, whose, "deliveries", (row["event_id"] for row in ended))
     events_left = {
-        row["event_id"] for row in rows
-        if row["state"] in UNFINISHED and row["id"] not in waiting
-    }  # fmt: skip
+        row["event_id"] for row in rows if row["state"] in UNFINISHED and row["id"] not in waiting
+    }
     return events_left, Counter(row["webhook_id"] for row in ended)
 
 

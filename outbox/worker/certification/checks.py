@@ -112,9 +112,11 @@ def _unknown_field(kit: Kit) -> Iterator[Post]:
 
 def _more_headers(kit: Kit) -> Iterator[Post]:
     yield kit.post().having(
-        X_Webhook_Sequence="7", X_Webhook_Snapshot="1", X_Webhook_Replay="1",
+        X_Webhook_Sequence="7",
+        X_Webhook_Snapshot="1",
+        X_Webhook_Replay="1",
         X_Webhook_Added_Later="1",
-    )  # fmt: skip
+    )
 
 
 def _largest(kit: Kit) -> Iterator[Post]:

@@ -210,9 +210,11 @@ def _misread(kit: Kit) -> Iterator[tuple[Code, Post]]:
     """Yield signatures by the usual mistakes, for a receiver that refuses the right ones."""
     bare = kit.secret.partition("_")[2]
     keys: tuple[tuple[Code, bytes], ...] = (
-        ("key_text", kit.secret.encode()), ("key_without_prefix", bare.encode()),
-        ("key_empty", b""), ("github_key", key_of(kit.secret)),
-    )  # fmt: skip
+        ("key_text", kit.secret.encode()),
+        ("key_without_prefix", bare.encode()),
+        ("key_empty", b""),
+        ("github_key", key_of(kit.secret)),
+    )
     for code, key in keys:
         yield code, kit.by_key(kit.post(), key)
     post = kit.post()

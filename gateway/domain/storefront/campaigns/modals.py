@@ -156,9 +156,10 @@ async def save_user_data(
     if modal is None:
         message = "The store has no such discount modal."
         raise Refusal(
-            "discount_modal_not_found", message,
+            "discount_modal_not_found",
+            message,
             faults=[Fault("discountModalId", "unknown", message)],
-        )  # fmt: skip
+        )
     draft.must_hold()
     values = draft.values
     holders = emails.holders(values["email"])

@@ -51,9 +51,11 @@ def merged(own: Cart, guest: Cart) -> Cart:
         cart = replace(cart, coupon_id=guest.coupon_id, coupon=guest.coupon)
     if guest.cep is not None:
         cart = replace(
-            cart, cep=guest.cep, shipping_type=guest.shipping_type,
+            cart,
+            cep=guest.cep,
+            shipping_type=guest.shipping_type,
             shipping_price=guest.shipping_price,
-        )  # fmt: skip
+        )
     return cart
 
 

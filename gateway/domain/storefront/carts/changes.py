@@ -139,10 +139,11 @@ async def set_shipping(tx: Tx, visitor: Shopper, cep: str, option_type: str | No
     total = contents(visitor.store, cart, sold, tx.now).total_price
     option = shipping.chosen(visitor.store, digits, option_type, total)
     cart = replace(
-        cart, cep=digits,
+        cart,
+        cep=digits,
         shipping_type=None if option is None else option.type,
         shipping_price=None if option is None else option.price,
-    )  # fmt: skip
+    )
     return await _save(tx, visitor, contents(visitor.store, cart, sold, tx.now))
 
 
@@ -199,9 +200,10 @@ def _allowed(product: Product, quantity: int, limiting: bool, warnings: list[War
     if not limiting or not stock:
         message = f"Only {stock} of this product are left; the cart would have {quantity}."
         raise Refusal(
-            "insufficient_stock", message,
+            "insufficient_stock",
+            message,
             faults=[Fault("quantity", "insufficient_stock", message)],
-        )  # fmt: skip
+        )
     message = f"Only {stock} of this product are left; the cart has them all."
     warnings.append(Warn("QUANTITY_LIMITED", message, product.id))
     return stock

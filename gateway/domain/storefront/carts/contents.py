@@ -165,11 +165,13 @@ def contents(store: Record, cart: Cart, sold: Mapping[str, Product], now: int) -
     options = [] if cart.cep is None else shipping.options(store, cart.cep, total)
     option = _option(cart, options, warnings)
     settled = replace(
-        cart, lines=tuple(item.line for item in lines),
-        coupon_id=None if coupon is None else coupon.id, coupon=coupon,
+        cart,
+        lines=tuple(item.line for item in lines),
+        coupon_id=None if coupon is None else coupon.id,
+        coupon=coupon,
         shipping_type=None if option is None else option.type,
         shipping_price=None if option is None else option.price,
-    ).with_shown(cart.shown_total)  # fmt: skip
+    ).with_shown(cart.shown_total)
     charges = shipping.charges(store)
     return Contents(
         cart=settled,

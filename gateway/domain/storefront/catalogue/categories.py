@@ -169,9 +169,10 @@ async def slice_of(
     )  # fmt: skip
     rows, _ = await records.fetch_all(tx, sql, *args)
     return slices.slice_of(
-        [Record(CATEGORIES, row) for row in rows], request,
+        [Record(CATEGORIES, row) for row in rows],
+        request,
         lambda category: Place(fold(category["name"]), category.id),
-    )  # fmt: skip
+    )
 
 
 async def count(tx: Tx, store: Record, parent_id: str | None, *, top_level: bool) -> int:

@@ -258,11 +258,12 @@ async def first_of_products(
         by_product[row["product_id"]].append(cast("Row", row))
     return {
         product_id: slices.slice_of(
-            records_of(REVIEWS, rows_of_product, tx.now, "UTC"), request,
+            records_of(REVIEWS, rows_of_product, tx.now, "UTC"),
+            request,
             lambda record: Place(record.row[CREATED_AT], record.id),
         )
         for product_id, rows_of_product in by_product.items()
-    }  # fmt: skip
+    }
 
 
 async def totals_of_products(tx: Tx, product_ids: Sequence[str]) -> Mapping[str, tuple[int, int]]:

@@ -308,16 +308,19 @@ def _not_chosen(store: Record, priced: Contents, address: Mapping[str, Any] | No
 
 def _used(coupon: Discount) -> dict[str, Any]:
     kinds = {
-        "discountPercentage": coupon.discount_percentage, "discountValue": coupon.discount_value,
-    }  # fmt: skip
+        "discountPercentage": coupon.discount_percentage,
+        "discountValue": coupon.discount_value,
+    }
     return {"code": coupon.code} | {k: v for k, v in kinds.items() if v is not None}
 
 
 def _chosen(option: Option) -> dict[str, Any]:
     return {
-        "type": option.type, "name": option.name, "price": option.price,
+        "type": option.type,
+        "name": option.name,
+        "price": option.price,
         "deadline": option.deadline,
-    }  # fmt: skip
+    }
 
 
 def _refusal(code: str, field: str, message: str, fault: str = "") -> Refusal:

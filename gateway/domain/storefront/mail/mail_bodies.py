@@ -143,8 +143,10 @@ def as_html(body: Body) -> str:
     parts += [_PARAGRAPH.format(text=text) for text in body.closing]
     return str(
         _PAGE.format(
-            language=body.language, store=body.store, title=body.title,
+            language=body.language,
+            store=body.store,
+            title=body.title,
             parts=_LINE.join(parts),
             footer=_FOOTER.format(text=body.footer) if body.footer else "",
         )
-    )  # fmt: skip
+    )

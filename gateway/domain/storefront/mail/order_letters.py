@@ -27,9 +27,11 @@ MOST_ITEMS = 50
 LONGEST_TITLE = 120
 LONGEST_NAME = 40
 STATUSES: Mapping[Kind, str] = {
-    "order_received": "pending", "order_paid": "paid", "order_canceled": "canceled",
+    "order_received": "pending",
+    "order_paid": "paid",
+    "order_canceled": "canceled",
     "order_expired": "expired",
-}  # fmt: skip
+}
 """The status that an order has while its mail is news."""
 _NAME = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 _ORDER = """
@@ -70,7 +72,8 @@ def _letter(mail: QueuedMail, kind: Kind, order: Row, link: str) -> Letter:
         store=store,
         title=title,
         opening=(
-            _greeting(texts, order["name"]), *(text.format(number=number) for text in opening),
+            _greeting(texts, order["name"]),
+            *(text.format(number=number) for text in opening),
             *(_payment(texts, order, code) if new else ()),
         ),
         code_label=texts.pix_code,
@@ -82,7 +85,7 @@ def _letter(mail: QueuedMail, kind: Kind, order: Row, link: str) -> Letter:
         sums=_sums(texts, order),
         closing=(*[texts.link_warning] * bool(link), *[texts.not_you] * new),
         footer=texts.footer.format(store=store, hostname=order["hostname"]),
-    )  # fmt: skip
+    )
     subject = f"{title} - {store}"
     return Letter(mail, order["email"], store, subject, as_text(body), as_html(body))
 

@@ -91,8 +91,9 @@ async def delete(tx: Tx, visitor: Shopper, address_id: str) -> None:
     """Delete an address of the customer. Raises unauthenticated, not_found."""
     if not is_id(address_id) or not await tx.run(
         "delete from customer_addresses where id = $1 and customer_id = $2",
-        address_id.lower(), visitor.must_be_customer(),
-    ):  # fmt: skip
+        address_id.lower(),
+        visitor.must_be_customer(),
+    ):
         raise _unknown()
     _note(tx, visitor)
 

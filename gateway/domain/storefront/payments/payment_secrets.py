@@ -79,9 +79,10 @@ async def standing(
         return store, SecretState()
     until = row["old_secret_until"]
     return store, SecretState(
-        exists=True, staged=row["staged_secret"] is not None,
+        exists=True,
+        staged=row["staged_secret"] is not None,
         old_until=until if until is not None and until > tx.now else None,
-    )  # fmt: skip
+    )
 
 
 async def stage(tx: Tx, actor: Actor, store_id: str, secret: str, ring: KeyRing) -> bool:

@@ -129,9 +129,10 @@ class CustomerPasswords:
             await self._places.take(holder)
         except Crowded:
             raise Refusal(
-                "unavailable", "Too many sign-ins at once; try again later.",
+                "unavailable",
+                "Too many sign-ins at once; try again later.",
                 facts={"retry_after": 1},
-            ) from None  # fmt: skip
+            ) from None
         try:
             yield
         finally:
@@ -143,9 +144,10 @@ def fault_of(password: str, field: str) -> Refusal | None:
     if len(password) < SHORTEST:
         message = f"Send at least {SHORTEST} characters."
         return Refusal(
-            "password_too_short", f"{field}: {message}",
+            "password_too_short",
+            f"{field}: {message}",
             faults=[Fault(field, "too_short", message)],
-        )  # fmt: skip
+        )
     if len(password) > LONGEST:
         message = f"Send at most {LONGEST} characters."
     elif not _is_text(password):

@@ -213,7 +213,9 @@ async def _store_nonce(tx: Tx, store_id: str, nonce: str, expires_at: int) -> No
     used = await tx.run(
         "insert into used_nonces (store_id, digest, expires_at) values ($1, $2, $3)"
         " on conflict (store_id, digest) do nothing",
-        store_id, digest_of(nonce), expires_at,
-    )  # fmt: skip
+        store_id,
+        digest_of(nonce),
+        expires_at,
+    )
     if not used:
         raise Refusal("invalid_token", "This sign-in was used already; sign in again.")

@@ -183,10 +183,10 @@ def _candidates(keys: Sequence[_PublicKey], algorithm: str, kid: str | None) -> 
     where no key has that of the token.
     """
     fitting = [
-        known for known in keys
-        if known.algorithm in (None, SAME.get(algorithm, algorithm))
-        and _fits(known.key, algorithm)
-    ]  # fmt: skip
+        known
+        for known in keys
+        if known.algorithm in (None, SAME.get(algorithm, algorithm)) and _fits(known.key, algorithm)
+    ]
     named = [known.key for known in fitting if known.kid == kid]
     if kid is not None and named:
         return named

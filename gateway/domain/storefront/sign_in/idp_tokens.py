@@ -171,9 +171,11 @@ def _name_in(claims: Mapping[str, Any]) -> str | None:
     """Return the name of a customer: the first claim with one, the email only without another."""
     parts = map(name_of, (claims.get("given_name"), claims.get("family_name")))
     told = (
-        claims.get("name"), " ".join(filter(None, parts)), claims.get("nickname"),
+        claims.get("name"),
+        " ".join(filter(None, parts)),
+        claims.get("nickname"),
         claims.get("preferred_username"),
-    )  # fmt: skip
+    )
     names = [name for name in map(name_of, told) if name is not None]
     # Auth0 writes the email as the name of who has none.
     return next(

@@ -41,8 +41,9 @@ async def claim(tx: Tx, record: Record, had: Collection[str] = ()) -> None:
     """Claim the hostname and the aliases that the store has not had. Raises conflict."""
     fields = {
         name: f"aliases[{index - 1}]" if index else "hostname"
-        for index, name in enumerate(of(record)) if name not in had
-    }  # fmt: skip
+        for index, name in enumerate(of(record))
+        if name not in had
+    }
     for name in sorted(fields):
         if not await tx.run(_CLAIM, name, record.id):
             raise _refused(fields[name], "taken", "Another store has this hostname")
@@ -57,9 +58,10 @@ async def claim(tx: Tx, record: Record, had: Collection[str] = ()) -> None:
             )
         day = dates.show(row["free_at"])[: dates.DAY_LENGTH]
         raise _refused(
-            fields[row["value"]], "resting",
+            fields[row["value"]],
+            "resting",
             f"Another account gave this hostname up; it is free after {day}",
-        )  # fmt: skip
+        )
 
 
 async def change(tx: Tx, before: Record, after: Record) -> None:

@@ -189,8 +189,10 @@ async def rehash(tx: Tx, customer_id: str, before: str, after: str) -> None:
     """Replace the hash of a password by another one of the same password."""
     await tx.run(
         "update customers set password_hash = $3 where id = $1 and password_hash = $2",
-        customer_id, before, after,
-    )  # fmt: skip
+        customer_id,
+        before,
+        after,
+    )
 
 
 async def verify_email(tx: Tx, actor: Actor, customer: Record) -> Record:
