@@ -12,10 +12,9 @@ from gateway.domain.storefront.stores import stores
 from gateway.domain.storefront.stores.stores import STORES
 from gateway.records import actions
 from gateway.records.access import Actor
-from gateway.records.draft import check
 from gateway.records.errors import Refusal
 from gateway.records.query import MOST, Query
-from gateway.records.record import Record
+from gateway.records.record import Record, check
 from gateway.records.values import dates
 from gateway.server.config import Config
 from outbox.database.transaction import Row

@@ -11,10 +11,10 @@ from typing import Any
 
 import msgspec
 
-from gateway.records.draft import refusal
 from gateway.records.errors import Fault
 from gateway.records.places import Place
 from gateway.records.query import MOST
+from gateway.records.record import refusal
 from gateway.records.slices import Slice, SliceRequest
 from outbox.ids import is_id
 

@@ -11,8 +11,8 @@ from gateway.mcp.results import BYTES, fitting, shortened, size_of
 from gateway.mcp.tool import DATA, Call, Sent, Tool, path_of_record
 from gateway.mcp.tool_schemas import ID, OBJECT, TEXT, Schema, one_of
 from gateway.records import finding
-from gateway.records.draft import refusal
 from gateway.records.errors import Fault
+from gateway.records.record import refusal
 from gateway.rest.api_areas import reaches
 from gateway.rest.record_json import members_of
 from gateway.rest.scans import scan

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from typing import Any
 
-from gateway.records.draft import refusal
 from gateway.records.errors import Fault
+from gateway.records.record import refusal
 
 NEAR = 0.6
 _KINDS: Mapping[str, tuple[type, ...]] = {

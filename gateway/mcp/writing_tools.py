@@ -11,8 +11,8 @@ from gateway.mcp.calls import call, reader
 from gateway.mcp.tool import Call, Sent, Tool, path_of_record
 from gateway.mcp.tool_arguments import nearest
 from gateway.mcp.tool_schemas import ID, KEY, OBJECT, TEXT, Schema, one_of
-from gateway.records.draft import refusal
 from gateway.records.errors import Fault, Refusal
+from gateway.records.record import refusal
 from gateway.server.app_keys import DB
 
 What = Literal["deletes", "replays"]

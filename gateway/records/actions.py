@@ -12,11 +12,10 @@ from msgspec import json
 
 from gateway.records import audit, cascades, list_versions, query, store
 from gateway.records.access import Actor, Scope, must_own
-from gateway.records.draft import Draft
 from gateway.records.errors import Fault, Refusal
 from gateway.records.list_versions import Edition
 from gateway.records.query import Page, Query
-from gateway.records.record import ID, OWNER_ID, VERSION, Record, record_of
+from gateway.records.record import ID, OWNER_ID, VERSION, Draft, Record, record_of
 from gateway.records.resource import Resource
 from gateway.records.values.formats import missing
 from outbox.database.transaction import Tx

@@ -9,8 +9,8 @@ from msgspec import UNSET, Struct, UnsetType
 from gateway.domain.accounts import api_keys
 from gateway.domain.accounts.api_keys import KEY
 from gateway.records.access import Actor
-from gateway.records.draft import refusal
 from gateway.records.errors import Fault, Refusal
+from gateway.records.record import refusal
 from gateway.records.values import dates
 from gateway.records.values.schemas import Id, Instant
 from gateway.rest.auth import authenticate, must_present_token

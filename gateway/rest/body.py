@@ -8,8 +8,8 @@ import msgspec
 from aiohttp import web
 from msgspec import Struct
 
-from gateway.records.draft import STRICT, Draft, check
 from gateway.records.errors import Refusal
+from gateway.records.record import STRICT, Draft, check
 from gateway.records.resource import Form
 from gateway.records.values.strictjson import InvalidJson, decode
 from gateway.rest.errors import JSON
@@ -46,7 +46,7 @@ def draft_of(
     creating: bool = False,
     takes: Sequence[str] | None = None,
 ) -> Draft:
-    """Return the draft of a request with this body; see gateway.records.draft.check."""
+    """Return the draft of a request with this body; see gateway.records.record.check."""
     try:
         sent = decode(body)
     except InvalidJson as error:

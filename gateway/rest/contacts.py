@@ -7,9 +7,8 @@ from aiohttp import web
 from gateway.domain.contacts import upsert
 from gateway.domain.contacts.contacts import CONTACTS
 from gateway.records import idempotency
-from gateway.records.draft import Draft
 from gateway.records.idempotency import Outcomes
-from gateway.records.record import Record
+from gateway.records.record import Draft, Record
 from gateway.rest.auth import authenticate
 from gateway.rest.body import draft_of, ignored, read_body
 from gateway.rest.document import describe, shapes

@@ -8,9 +8,8 @@ from gateway.domain.sales.quotes import QUOTES
 from gateway.domain.storefront.mail import mail_tokens
 from gateway.records import actions
 from gateway.records.access import Actor
-from gateway.records.draft import Draft
 from gateway.records.errors import Refusal
-from gateway.records.record import Record
+from gateway.records.record import Draft, Record
 from gateway.records.resource import Field, Form, Resource
 from gateway.records.values import dates, formats
 from gateway.records.values.schemas import Instant

@@ -4,8 +4,8 @@ from aiohttp import web
 from msgspec import Struct, json
 
 from gateway.domain.sales.order_batches import SELECTION, cancel_all
-from gateway.records.draft import refusal
 from gateway.records.errors import Fault
+from gateway.records.record import refusal
 from gateway.records.values.schemas import Id
 from gateway.rest.auth import authenticate, charge
 from gateway.rest.body import read_draft, respond

@@ -4,8 +4,8 @@ from collections.abc import Collection, Iterable
 
 from aiohttp import web
 
-from gateway.records.draft import MOST_NAMED, STRICT, refusal
 from gateway.records.errors import Fault, Refusal
+from gateway.records.record import MOST_NAMED, STRICT, refusal
 
 APPLIED = "Preference-Applied"
 

@@ -11,8 +11,8 @@ from gateway.domain.accounts.networks import share_of
 from gateway.domain.accounts.passwords import weakness_of
 from gateway.domain.accounts.users import PROFILE, SIGN_UP
 from gateway.domain.sales import new_accounts
-from gateway.records.draft import refusal
 from gateway.records.errors import Refusal
+from gateway.records.record import refusal
 from gateway.records.values import dates, zones
 from gateway.records.values.schemas import Id, Instant
 from gateway.rest.account import ME_EXAMPLE, me_of

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 from aiohttp import web
 
-from gateway.records.draft import STRICT, refusal
 from gateway.records.errors import Fault
+from gateway.records.record import STRICT, refusal
 from gateway.records.values import numbers
 from gateway.records.values.formats import Wrong
 from gateway.records.values.schemas import ANY_ID, MOMENT, PLACE_ID, Schema

@@ -9,10 +9,9 @@ from gateway.domain.catalogue import Change, Create, Delete
 from gateway.records import actions, idempotency, list_versions
 from gateway.records.access import Actor
 from gateway.records.cursors import text_of
-from gateway.records.draft import Draft
 from gateway.records.idempotency import Outcomes
 from gateway.records.query import MOST, costly
-from gateway.records.record import Record
+from gateway.records.record import Draft, Record
 from gateway.records.resource import Form, Resource
 from gateway.rest import first_pages, lists, selections
 from gateway.rest.auth import authenticate

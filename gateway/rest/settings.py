@@ -7,7 +7,7 @@ from aiohttp import web
 from msgspec import Struct
 
 from gateway.records.access import Actor
-from gateway.records.draft import Draft
+from gateway.records.record import Draft
 from gateway.records.resource import Form
 from gateway.rest.auth import authenticate
 from gateway.rest.body import draft_of, ignored, read_body

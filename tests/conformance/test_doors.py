@@ -10,10 +10,9 @@ import pytest
 
 from gateway.records import actions
 from gateway.records.access import Actor
-from gateway.records.draft import check
 from gateway.records.errors import Refusal
 from gateway.records.query import Page, Query
-from gateway.records.record import Record
+from gateway.records.record import Record, check
 from gateway.records.resource import (
     BY_TIME,
     DerivedColumn,

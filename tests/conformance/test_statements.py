@@ -17,7 +17,7 @@ from gateway.domain.contacts.contacts import CONTACTS
 from gateway.domain.sales import deals
 from gateway.records import actions
 from gateway.records.access import Actor
-from gateway.records.draft import check
+from gateway.records.record import check
 from outbox import database
 from outbox.clock import SystemClock
 from outbox.database.postgres.hosts import Hosts, Session

@@ -8,8 +8,8 @@ from msgspec import Struct
 from gateway.records import actions
 from gateway.records.access import Actor
 from gateway.records.cursors import text_of
-from gateway.records.draft import Draft, check
 from gateway.records.query import Page
+from gateway.records.record import Draft, check
 from gateway.records.resource import Form, Resource
 from gateway.rest.params import query_of
 from gateway.rest.record_json import shown

@@ -7,8 +7,7 @@ from typing import Any
 
 from gateway.domain.catalogue import RESOURCES
 from gateway.records import store
-from gateway.records.draft import check
-from gateway.records.record import ID
+from gateway.records.record import ID, check
 from gateway.records.resource import Resource
 from outbox.database.transaction import Database, Tx
 

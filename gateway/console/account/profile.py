@@ -12,8 +12,8 @@ from gateway.console.layout.reader import READER
 from gateway.domain.accounts import sessions, users
 from gateway.domain.accounts.sessions import Session
 from gateway.domain.accounts.users import PROFILE
-from gateway.records.draft import check
 from gateway.records.errors import Fault, Refusal
+from gateway.records.record import check
 from gateway.records.values import zones
 from gateway.server.app_keys import CREDENTIALS, DB
 from outbox.database.transaction import Row, Tx

@@ -19,10 +19,9 @@ from gateway.domain.sales.deals import DEALS, SHOP_STAGE
 from gateway.domain.sales.pipelines import Pipeline
 from gateway.records import actions
 from gateway.records.access import Actor
-from gateway.records.draft import Draft, check
 from gateway.records.errors import Refusal
 from gateway.records.places import Place
-from gateway.records.record import Record
+from gateway.records.record import Draft, Record, check
 from gateway.server.app_keys import DB
 from outbox.database.transaction import Tx
 

@@ -23,10 +23,9 @@ from gateway.domain.sales.products import PRODUCTS
 from gateway.domain.sales.quotes import QUOTE
 from gateway.records import actions
 from gateway.records.access import Actor
-from gateway.records.draft import Draft, check
 from gateway.records.errors import Fault, Refusal
 from gateway.records.query import Query
-from gateway.records.record import Record
+from gateway.records.record import Draft, Record, check
 from gateway.server.app_keys import DB
 from gateway.texts import Texts
 from outbox.database.transaction import Tx

@@ -13,8 +13,8 @@ from gateway.console.layout.reader import READER
 from gateway.console.records import inputs
 from gateway.console.records.inputs import Typed
 from gateway.records.access import Actor
-from gateway.records.draft import Draft, check
 from gateway.records.errors import Refusal
+from gateway.records.record import Draft, check
 from gateway.records.resource import Form as Fields
 from gateway.server.app_keys import DB
 from outbox.database.transaction import Tx

@@ -23,9 +23,8 @@ from gateway.console.records.reference_search import Match
 from gateway.console.records.resource_pages import ResourcePages
 from gateway.domain.catalogue import BY_TABLE
 from gateway.records.access import Actor
-from gateway.records.draft import check
 from gateway.records.errors import Refusal
-from gateway.records.record import Record
+from gateway.records.record import Record, check
 from gateway.server.app_keys import DB
 from outbox.database.transaction import Tx
 from outbox.ids import is_id

@@ -16,9 +16,8 @@ from gateway.domain.sales.invoices import INVOICES, PAY_TAKES
 from gateway.domain.sales.orders import CANCEL_TAKES, ORDERS
 from gateway.records import actions
 from gateway.records.access import Actor
-from gateway.records.draft import Draft, check
 from gateway.records.errors import Refusal
-from gateway.records.record import Record
+from gateway.records.record import Draft, Record, check
 from gateway.server.app_keys import DB
 from outbox.database.transaction import Tx
 from outbox.ids import is_id

@@ -40,9 +40,8 @@ from gateway.domain.storefront.catalogue.reviews import REVIEWS
 from gateway.domain.storefront.payments import reported_payments
 from gateway.records import actions
 from gateway.records.access import Actor
-from gateway.records.draft import Draft, check
 from gateway.records.errors import Refusal
-from gateway.records.record import Record
+from gateway.records.record import Draft, Record, check
 from gateway.records.resource import Resource
 from gateway.server.app_keys import DB
 from gateway.texts import Texts

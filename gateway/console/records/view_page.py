@@ -22,9 +22,8 @@ from gateway.domain.contacts.activities import ACTIVITIES, TYPES
 from gateway.domain.webhooks import delivery_search
 from gateway.records import actions
 from gateway.records.access import Actor
-from gateway.records.draft import check
 from gateway.records.errors import Refusal
-from gateway.records.record import Record
+from gateway.records.record import Record, check
 from gateway.records.resource import Filter
 from gateway.server.app_keys import DB
 from outbox.database.transaction import Tx

@@ -2,9 +2,8 @@
 
 from gateway.records import actions
 from gateway.records.access import Actor
-from gateway.records.draft import Draft
 from gateway.records.query import Page, Query
-from gateway.records.record import Record
+from gateway.records.record import Draft, Record
 from gateway.records.resource import (
     BY_TIME,
     LASTS,

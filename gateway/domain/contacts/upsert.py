@@ -15,9 +15,8 @@ from gateway.domain.contacts.activities import ACTIVITIES
 from gateway.domain.contacts.contacts import CONTACTS
 from gateway.records import actions, store
 from gateway.records.access import Actor
-from gateway.records.draft import Draft
 from gateway.records.errors import Fault
-from gateway.records.record import Record, record_of
+from gateway.records.record import Draft, Record, record_of
 from gateway.records.values import formats
 from gateway.records.values.emails import fold_email
 from gateway.records.values.folding import fold

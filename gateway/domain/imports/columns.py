@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 
 from gateway.domain.imports import headings as known
-from gateway.records.draft import refusal
 from gateway.records.errors import Fault, Refusal
+from gateway.records.record import refusal
 from gateway.records.resource import Resource
 from gateway.records.values.strictjson import InvalidJson, decode
 from gateway.texts import CODES

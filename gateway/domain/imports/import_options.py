@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 from msgspec import Struct, structs
 
-from gateway.records.draft import refusal
 from gateway.records.errors import Fault
+from gateway.records.record import refusal
 from gateway.records.values import written_dates, written_numbers
 
 LENIENT, STRICT = "lenient", "strict"

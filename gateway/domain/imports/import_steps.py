@@ -26,9 +26,8 @@ from gateway.domain.imports.outcomes import Outcomes
 from gateway.domain.imports.repeated_lines import Repeats
 from gateway.records import actions
 from gateway.records.access import Actor
-from gateway.records.draft import Draft, check
 from gateway.records.errors import Fault, Refusal
-from gateway.records.record import Record
+from gateway.records.record import Draft, Record, check
 from gateway.records.resource import Resource
 from gateway.records.values.folding import fold
 from outbox.database.transaction import Database, Tx

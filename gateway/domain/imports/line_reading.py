@@ -9,8 +9,8 @@ from gateway.domain.import_lines import Line
 from gateway.domain.imports import headings, matching
 from gateway.domain.imports.company_names import must_be_name
 from gateway.domain.imports.field_filling import Filled, Filling
-from gateway.records.draft import Draft, check
 from gateway.records.errors import Fault
+from gateway.records.record import Draft, check
 from gateway.records.resource import Resource
 from gateway.records.values import csv_cells as texts
 from gateway.records.values.csv_cells import Written

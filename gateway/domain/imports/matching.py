@@ -9,8 +9,7 @@ from gateway.domain.imports.import_jobs import Import
 from gateway.domain.record_origins import normal
 from gateway.records import store
 from gateway.records.access import Actor
-from gateway.records.draft import Draft
-from gateway.records.record import OWNER_ID, Record, record_of
+from gateway.records.record import OWNER_ID, Draft, Record, record_of
 from gateway.records.resource import Resource
 from gateway.records.values.formats import LONG
 from outbox.database import locks

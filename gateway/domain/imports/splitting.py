@@ -2,8 +2,8 @@
 
 import re
 
-from gateway.records.draft import refusal
 from gateway.records.errors import Fault, Refusal
+from gateway.records.record import refusal
 
 MOST_RECORD = 262_144
 """Characters of a record, which may have several lines."""

@@ -6,7 +6,7 @@ from typing import Any
 
 from gateway.records import actions, audit
 from gateway.records.access import Actor
-from gateway.records.draft import Draft
+from gateway.records.record import Draft
 from gateway.records.resource import Field, Form
 from gateway.records.values import formats, pix_key
 from outbox.database.transaction import Row, Tx

@@ -11,9 +11,8 @@ from gateway.domain.sales import discounts
 from gateway.domain.sales.discounts import Discount
 from gateway.records import actions
 from gateway.records.access import Actor
-from gateway.records.draft import Draft
 from gateway.records.errors import Fault, Refusal
-from gateway.records.record import Record
+from gateway.records.record import Draft, Record
 from gateway.records.resource import BY_TIME, Field, Filter, Reference, Remove, Resource, Unique
 from gateway.records.values import dates, emails, formats, instants, numbers
 from outbox.database.transaction import Tx

@@ -8,9 +8,8 @@ from gateway.domain.sales import pipelines
 from gateway.domain.sales.pipelines import Pipeline
 from gateway.records import actions
 from gateway.records.access import Actor
-from gateway.records.draft import Draft
 from gateway.records.errors import Fault
-from gateway.records.record import Record
+from gateway.records.record import Draft, Record
 from gateway.records.resource import (
     BY_TIME,
     LASTS,

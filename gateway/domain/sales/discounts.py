@@ -6,8 +6,8 @@ from typing import Any
 from msgspec import Struct
 
 from gateway.domain.sales.document_lines import half_up
-from gateway.records.draft import Draft
 from gateway.records.errors import Fault, Refusal
+from gateway.records.record import Draft
 from gateway.records.resource import Field
 from gateway.records.values import dates, formats, numbers
 from gateway.records.values.folding import without_case

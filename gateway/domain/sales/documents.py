@@ -12,9 +12,8 @@ from gateway.domain.sales import company_settings, document_lines
 from gateway.domain.sales.document_lines import Line
 from gateway.records import actions
 from gateway.records.access import Actor
-from gateway.records.draft import Draft
 from gateway.records.errors import Fault, Refusal
-from gateway.records.record import Record
+from gateway.records.record import Draft, Record
 from gateway.records.resource import LASTS, Field, Filter, Reference, Resource
 from gateway.records.values import dates, formats, numbers
 from outbox.database.transaction import Tx

@@ -7,9 +7,8 @@ from gateway.domain.sales import document_lines, documents, order_ends
 from gateway.domain.sales.documents import Kind
 from gateway.records.access import Actor
 from gateway.records.derived import Derived
-from gateway.records.draft import Draft
 from gateway.records.errors import Refusal
-from gateway.records.record import Record
+from gateway.records.record import Draft, Record
 from gateway.records.resource import (
     BY_TIME,
     DerivedColumn,

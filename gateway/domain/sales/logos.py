@@ -3,8 +3,8 @@
 import io
 
 from gateway.domain.sales.company_settings import Logo
-from gateway.records.draft import refusal
 from gateway.records.errors import Fault
+from gateway.records.record import refusal
 
 MOST_BYTES = 2 << 20
 MOST_PIXELS = 16_000_000

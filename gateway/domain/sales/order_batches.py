@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from gateway.domain.sales import order_verbs
 from gateway.records.access import Actor
-from gateway.records.draft import Draft
 from gateway.records.errors import Refusal
+from gateway.records.record import Draft
 from gateway.records.resource import Field, Form
 from gateway.records.values import formats, nested
 from outbox.database.transaction import Database

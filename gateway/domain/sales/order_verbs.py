@@ -7,8 +7,7 @@ from gateway.domain.sales.invoices import INVOICE, INVOICES
 from gateway.domain.sales.orders import EXPIRED, ORDERS, TRANSITIONS
 from gateway.records import actions
 from gateway.records.access import Actor
-from gateway.records.draft import Draft
-from gateway.records.record import Record
+from gateway.records.record import Draft, Record
 from outbox.database.transaction import Tx
 
 

@@ -9,8 +9,8 @@ from msgspec import json
 from gateway import texts
 from gateway.records import actions, audit
 from gateway.records.access import Actor
-from gateway.records.draft import Draft, refusal
 from gateway.records.errors import Fault
+from gateway.records.record import Draft, refusal
 from gateway.records.resource import Field, Form
 from gateway.records.values import formats, nested
 from gateway.records.values.strictjson import dumps

@@ -13,8 +13,7 @@ from gateway.domain.sales.invoices import INVOICE
 from gateway.domain.sales.orders import ORDERS
 from gateway.records import actions
 from gateway.records.access import Actor
-from gateway.records.draft import Draft
-from gateway.records.record import Record
+from gateway.records.record import Draft, Record
 from gateway.records.values.emails import fold_email
 from gateway.records.values.strictjson import dumps
 from outbox.database.transaction import Tx

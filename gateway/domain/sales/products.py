@@ -9,8 +9,7 @@ from gateway.domain.images import uploads
 from gateway.domain.sales import slugs
 from gateway.records import actions
 from gateway.records.access import Actor
-from gateway.records.draft import Draft, check
-from gateway.records.record import Record
+from gateway.records.record import Draft, Record, check
 from gateway.records.resource import (
     BY_NAME,
     BY_TIME,

@@ -7,9 +7,8 @@ from gateway.domain.sales.invoices import INVOICE
 from gateway.records import actions, settled_rows
 from gateway.records.access import Actor
 from gateway.records.derived import Derived
-from gateway.records.draft import Draft
 from gateway.records.errors import Refusal
-from gateway.records.record import Record, record_of
+from gateway.records.record import Draft, Record, record_of
 from gateway.records.resource import BY_TIME, DerivedColumn, Field, Filter, Resource
 from gateway.records.values import dates, formats, instants, numbers
 from gateway.records.values.dates import Moment

@@ -4,8 +4,7 @@ from gateway.domain.sales import documents
 from gateway.domain.sales.documents import Kind, Transitions
 from gateway.records import actions
 from gateway.records.access import Actor
-from gateway.records.draft import Draft
-from gateway.records.record import Record
+from gateway.records.record import Draft, Record
 from gateway.records.values import dates
 from outbox.database.transaction import Tx
 

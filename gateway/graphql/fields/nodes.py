@@ -4,9 +4,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from gateway.graphql.request_context import Args, RequestContext, Resolver
-from gateway.records.draft import refusal
 from gateway.records.errors import Fault
 from gateway.records.query import MOST
+from gateway.records.record import refusal
 from gateway.records.values.global_ids import parse
 
 Public = Mapping[str, Callable[..., Awaitable[Mapping[str, Any]]]]

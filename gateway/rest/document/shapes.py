@@ -15,8 +15,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from gateway.records.draft import check
-from gateway.records.record import record_of
+from gateway.records.record import check, record_of
 from gateway.records.resource import SYSTEM_COLUMNS, Field, Form, Remove, Resource
 from gateway.records.values import csv_cells, dates
 from gateway.records.values.schemas import ID, INSTANT, Schema, or_null

@@ -13,7 +13,7 @@ from gateway.domain.accounts import users
 from gateway.domain.contacts.contacts import CONTACTS
 from gateway.records import actions
 from gateway.records.access import Actor
-from gateway.records.draft import check
+from gateway.records.record import check
 from gateway.server.config import Config
 from gateway.server.config import Database as Settings
 from outbox.database.transaction import Database, Tx

@@ -19,7 +19,7 @@ from gateway.domain.privacy import certificates
 from gateway.domain.privacy.persons import Persons
 from gateway.records import actions
 from gateway.records.access import Actor
-from gateway.records.draft import check
+from gateway.records.record import check
 from gateway.server.app_keys import KEYRING
 from outbox.database.transaction import Database
 from tests.gateway.console.deliveries.test_steering import waiting

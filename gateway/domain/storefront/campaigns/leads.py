@@ -10,9 +10,8 @@ from gateway.domain.contacts import upsert
 from gateway.domain.storefront.campaigns.ebooks import EBOOKS
 from gateway.domain.storefront.visitors.shopper import Shopper
 from gateway.records import store
-from gateway.records.draft import check, refusal
 from gateway.records.errors import Fault
-from gateway.records.record import OWNER_ID, Record, record_of
+from gateway.records.record import OWNER_ID, Record, check, record_of, refusal
 from gateway.records.resource import Field, Form
 from gateway.records.values import formats
 from gateway.records.values.blanks import filled

@@ -12,9 +12,8 @@ from gateway.domain.storefront.visitors.shopper import Shopper
 from gateway.records import actions, audit, store
 from gateway.records.access import Actor
 from gateway.records.derived import global_id_of
-from gateway.records.draft import Draft, check
 from gateway.records.errors import Fault, Refusal
-from gateway.records.record import Record, record_of
+from gateway.records.record import Draft, Record, check, record_of
 from gateway.records.resource import (
     BY_TIME,
     Field,

@@ -18,8 +18,8 @@ from gateway.domain.storefront.carts.rows import Cart, Line
 from gateway.domain.storefront.stores import shipping
 from gateway.domain.storefront.stores.shipping import Option
 from gateway.domain.storefront.visitors.shopper import Shopper
-from gateway.records.draft import refusal
 from gateway.records.errors import Fault, Refusal
+from gateway.records.record import refusal
 from gateway.records.values.numbers import MOST_CENTAVOS
 from outbox.database.transaction import Tx
 

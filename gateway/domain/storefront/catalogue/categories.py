@@ -12,10 +12,9 @@ from gateway.domain.storefront.stores import stores
 from gateway.records import actions, slices, statements
 from gateway.records import store as records
 from gateway.records.access import Actor
-from gateway.records.draft import Draft
 from gateway.records.errors import Fault
 from gateway.records.places import Place
-from gateway.records.record import Record
+from gateway.records.record import Draft, Record
 from gateway.records.resource import (
     BY_NAME,
     BY_TIME,

@@ -19,10 +19,9 @@ from gateway.domain.storefront.visitors.shopper import Shopper
 from gateway.records import actions, settled_rows, slices, store
 from gateway.records.access import Actor
 from gateway.records.derived import global_id_of
-from gateway.records.draft import Draft, check, refusal
 from gateway.records.errors import Fault, Refusal, rate_limited
 from gateway.records.places import Place
-from gateway.records.record import CREATED_AT, Record, Row, records_of
+from gateway.records.record import CREATED_AT, Draft, Record, Row, check, records_of, refusal
 from gateway.records.resource import Field, Filter, Form, Reference, Resource
 from gateway.records.slices import Slice, SliceRequest
 from gateway.records.values import dates, formats, numbers

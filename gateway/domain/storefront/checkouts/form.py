@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import json
 
 from gateway.domain.sales import documents
-from gateway.records.draft import check
+from gateway.records.record import check
 from gateway.records.resource import Field, Form
 from gateway.records.values import formats, nested, numbers, postal, taxpayer
 from gateway.records.values.blanks import filled

@@ -7,10 +7,9 @@ from gateway.domain.sales import order_verbs
 from gateway.domain.sales.orders import ORDERS
 from gateway.domain.storefront.visitors.shopper import Shopper
 from gateway.records import actions, slices
-from gateway.records.draft import Draft
 from gateway.records.errors import Fault, Refusal
 from gateway.records.query import Query
-from gateway.records.record import Record
+from gateway.records.record import Draft, Record
 from gateway.records.slices import Slice, SliceRequest
 from gateway.records.values import formats
 from gateway.records.values.formats import Wrong

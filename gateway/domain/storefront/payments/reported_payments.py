@@ -8,9 +8,8 @@ from gateway.domain.sales import order_payments
 from gateway.domain.sales.orders import ORDERS
 from gateway.records import actions
 from gateway.records.access import Actor
-from gateway.records.draft import Draft
 from gateway.records.errors import Fault, Refusal
-from gateway.records.record import Record
+from gateway.records.record import Draft, Record
 from gateway.records.resource import Field, Form
 from gateway.records.values import formats, numbers
 from gateway.records.values.strictjson import dumps

@@ -9,9 +9,8 @@ from gateway.domain.sales import documents
 from gateway.domain.storefront.stores import hostname_claims, payment_page, shipping
 from gateway.records import actions, store
 from gateway.records.access import Actor
-from gateway.records.draft import Draft
 from gateway.records.errors import Fault, Refusal
-from gateway.records.record import Record, record_of
+from gateway.records.record import Draft, Record, record_of
 from gateway.records.resource import BY_NAME, BY_TIME, Field, Filter, Remove, Resource, Unset
 from gateway.records.values import cep, formats, hostnames, nested, numbers, pix_key
 from gateway.records.values.nested import Member

@@ -11,7 +11,7 @@ import pytest
 from gateway.domain.contacts.companies import COMPANIES
 from gateway.records import actions
 from gateway.records.access import Actor
-from gateway.records.draft import Draft
+from gateway.records.record import Draft
 from gateway.server.parts import Parts
 from outbox.database.postgres.guards import REFUSING
 from outbox.database.transaction import Tx

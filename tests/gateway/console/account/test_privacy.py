@@ -6,7 +6,7 @@ from gateway.domain.contacts.contacts import CONTACTS
 from gateway.domain.privacy.persons import Persons
 from gateway.records import actions
 from gateway.records.access import Actor
-from gateway.records.draft import check
+from gateway.records.record import check
 from gateway.server.app_keys import KEYRING
 from outbox.database.transaction import Tx
 from outbox.queue.drain.fanout import fan_out

@@ -12,7 +12,7 @@ import pytest
 from gateway.domain.sales import products
 from gateway.domain.sales.products import PRODUCTS
 from gateway.records import actions
-from gateway.records.draft import check
+from gateway.records.record import check
 from gateway.server.config import Images
 from outbox.database.transaction import Database
 from tests.gateway.console.records.test_stores import owner_of

@@ -7,8 +7,7 @@ from gateway.domain.storefront.stores import stores
 from gateway.domain.storefront.stores.stores import STORES
 from gateway.records import actions
 from gateway.records.access import Actor
-from gateway.records.draft import check
-from gateway.records.record import Record
+from gateway.records.record import Record, check
 from gateway.rest.record_json import members_of
 from outbox.database.transaction import Row, Tx
 from tests.gateway.console.records.test_every_resource import fields_of

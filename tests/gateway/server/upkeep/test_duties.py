@@ -20,7 +20,7 @@ from gateway.domain.storefront.stores import stores
 from gateway.domain.storefront.stores.stores import STORES
 from gateway.records import idempotency
 from gateway.records.access import Actor
-from gateway.records.draft import check
+from gateway.records.record import check
 from gateway.server.config import Retention
 from gateway.server.startup import SOURCES
 from gateway.server.telemetry.metrics import Metrics
