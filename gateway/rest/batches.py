@@ -10,11 +10,11 @@ import msgspec
 from aiohttp import web
 
 from gateway.domain.catalogue import Create
-from gateway.records import idempotency
+from gateway.records import idempotency, record
 from gateway.records.access import Actor
 from gateway.records.errors import Fault, Refusal
 from gateway.records.idempotency import Once, Outcomes
-from gateway.records.record import Draft, Record, check, refusal
+from gateway.records.record import Draft, Record, check
 from gateway.records.resource import Resource
 from gateway.records.values.strictjson import InvalidJson, decode
 from gateway.rest.auth import authenticate, charge
@@ -113,7 +113,7 @@ async def _all(tx: Tx, actor: Actor, items: Sequence[Draft], *, create: Create) 
         except Refusal as refusal:
             faults += _within(index, refusal)
     if faults:
-        raise refusal(faults)
+        raise record.refusal(faults)
     return ids
 
 

@@ -9,9 +9,9 @@ from gateway.domain.storefront.sign_in.customer_sign_in import PROFILE, SignedIn
 from gateway.domain.storefront.visitors import customer_sessions, customers
 from gateway.domain.storefront.visitors.customers import CUSTOMERS
 from gateway.domain.storefront.visitors.shopper import Shopper
-from gateway.records import actions, audit, record
+from gateway.records import actions, audit
 from gateway.records.errors import Refusal
-from gateway.records.record import Record
+from gateway.records.record import Record, check
 from gateway.records.values.blanks import trimmed
 from outbox.database.transaction import Tx
 
@@ -22,7 +22,7 @@ async def update(tx: Tx, visitor: Shopper, values: Mapping[str, Any]) -> Record:
     Raises unauthenticated, and the faults of the values.
     """
     before = await customers.own(tx, visitor, lock=True)
-    checked = record.check(PROFILE, trimmed(values))
+    checked = check(PROFILE, trimmed(values))
     checked.must_hold()
     changes = actions.changes_of(before, checked.values)
     return await actions.update(tx, visitor.actor, before, changes) if changes else before

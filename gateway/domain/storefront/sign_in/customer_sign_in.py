@@ -11,8 +11,7 @@ from gateway.domain.storefront.visitors import customer_sessions, customers
 from gateway.domain.storefront.visitors.customer_sessions import Session
 from gateway.domain.storefront.visitors.customers import CUSTOMERS, Credential
 from gateway.domain.storefront.visitors.shopper import Shopper, hold_store
-from gateway.records import record
-from gateway.records.record import Draft, Record
+from gateway.records.record import Draft, Record, check
 from gateway.records.resource import Field, Form
 from gateway.records.values import formats
 from gateway.records.values.blanks import filled
@@ -50,7 +49,7 @@ class SignedIn:
 
 def check_sign_up(values: Mapping[str, Any]) -> Draft:
     """Return the checked values of a sign-up. Raises their faults."""
-    checked = record.check(SIGN_UP, filled(values), creating=True)
+    checked = check(SIGN_UP, filled(values), creating=True)
     checked.must_hold()
     return checked
 
