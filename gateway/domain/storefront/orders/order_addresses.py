@@ -5,9 +5,8 @@ from typing import Any
 
 from gateway.domain.storefront.visitors import customers
 from gateway.domain.storefront.visitors.shopper import Shopper, account_deleted
-from gateway.records import audit
+from gateway.records import audit, record
 from gateway.records.errors import Fault, Refusal
-from gateway.records.record import check
 from gateway.records.resource import Field, Form
 from gateway.records.values import postal
 from gateway.records.values.blanks import filled
@@ -47,7 +46,7 @@ where id = $1 and customer_id = $2 returning *
 
 def check(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the checked values of an address by column. Raises their faults."""
-    checked = check(ADDRESS, filled(values), creating=True)
+    checked = record.check(ADDRESS, filled(values), creating=True)
     checked.must_hold()
     return checked.values
 
