@@ -14,7 +14,7 @@ from gateway.records import finding
 from gateway.records.errors import Fault
 from gateway.records.record import refusal
 from gateway.rest.api_areas import reaches
-from gateway.rest.record_json import members_of
+from gateway.rest.body import members_of
 from gateway.rest.scans import scan
 
 PAGE: Final = 20

@@ -18,13 +18,12 @@ from gateway.records.record import Draft, Record, check
 from gateway.records.resource import Resource
 from gateway.records.values.strictjson import InvalidJson, decode
 from gateway.rest.auth import authenticate, charge
-from gateway.rest.body import ignored, read_body
+from gateway.rest.body import answer, ignored, keep, read_body, restore
 from gateway.rest.document import describe
 from gateway.rest.document.operations import Operation
 from gateway.rest.errors import STATUS
 from gateway.rest.params import once_of
 from gateway.rest.preferences import is_strict, unasked
-from gateway.rest.record_json import answer, keep, restore
 from gateway.server.app_keys import DB
 from outbox.database.transaction import Database, Tx, brief
 

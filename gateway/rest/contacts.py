@@ -10,11 +10,10 @@ from gateway.records import idempotency
 from gateway.records.idempotency import Outcomes
 from gateway.records.record import Draft, Record
 from gateway.rest.auth import authenticate
-from gateway.rest.body import draft_of, ignored, read_body
+from gateway.rest.body import draft_of, ignored, keep, read_body, readable, restore, written
 from gateway.rest.document import describe, shapes
 from gateway.rest.document.operations import Operation, Response, Shape, path_of
 from gateway.rest.params import once_of
-from gateway.rest.record_json import keep, readable, restore, written
 from gateway.server.app_keys import DB
 from outbox.database.transaction import brief
 

@@ -17,6 +17,7 @@ from gateway.records.values import dates
 from gateway.records.values.schemas import ANY_ID, Instant
 from gateway.rest import lists, paging
 from gateway.rest.auth import authenticate
+from gateway.rest.body import answer, keep, readable, restore
 from gateway.rest.delivery_json import (
     TWICE,
     Delivery,
@@ -29,7 +30,6 @@ from gateway.rest.document.describe import IDEMPOTENCY_KEY, id_of, page_size
 from gateway.rest.document.operations import Parameter, operation
 from gateway.rest.errors import JSON
 from gateway.rest.params import once_of
-from gateway.rest.record_json import answer, keep, readable, restore
 from gateway.rest.scans import scan
 from gateway.rest.shown_waits import Waiting
 from gateway.server.app_keys import DB

@@ -20,7 +20,7 @@ from gateway.records.list_versions import Edition
 from gateway.records.query import Page, Query
 from gateway.records.resource import Resource
 from gateway.rest import lists
-from gateway.rest.record_json import shown
+from gateway.rest.body import shown
 
 MOST_BYTES = 8_388_608
 LARGEST_SHARE = 16

@@ -18,8 +18,8 @@ from gateway.records.errors import Refusal
 from gateway.records.query import Page
 from gateway.records.record import Record
 from gateway.records.resource import Resource
+from gateway.rest.body import shown
 from gateway.rest.errors import JSON
-from gateway.rest.record_json import shown
 from gateway.server.app_keys import DB
 from gateway.server.http.account_turns import BUILDING, turn
 from gateway.server.http.answers import Flow

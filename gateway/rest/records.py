@@ -15,14 +15,24 @@ from gateway.records.record import Draft, Record
 from gateway.records.resource import Form, Resource
 from gateway.rest import first_pages, lists, selections
 from gateway.rest.auth import authenticate
-from gateway.rest.body import draft_of, ignored, read_body
+from gateway.rest.body import (
+    answer,
+    draft_of,
+    ignored,
+    keep,
+    quoted,
+    read_body,
+    readable,
+    restore,
+    shown,
+    written,
+)
 from gateway.rest.document import describe, shapes
 from gateway.rest.document.operations import Operation, path_of
 from gateway.rest.document.schema_parts import title_of
 from gateway.rest.errors import JSON
 from gateway.rest.first_pages import First
 from gateway.rest.params import expected_of, once_of, query_of
-from gateway.rest.record_json import answer, keep, quoted, readable, restore, shown, written
 from gateway.rest.scans import scan
 from gateway.rest.selections import selection_of
 from gateway.server.app_keys import DB

@@ -18,8 +18,8 @@ from gateway.records.record import Record
 from gateway.records.resource import Resource
 from gateway.rest import lists, preferences
 from gateway.rest.auth import charge
+from gateway.rest.body import shape, shown
 from gateway.rest.errors import JSON
-from gateway.rest.record_json import shape, shown
 from gateway.rest.scans import scan
 from gateway.server.http.answers import Flow
 

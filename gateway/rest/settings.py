@@ -10,10 +10,9 @@ from gateway.records.access import Actor
 from gateway.records.record import Draft
 from gateway.records.resource import Form
 from gateway.rest.auth import authenticate
-from gateway.rest.body import draft_of, ignored, read_body
+from gateway.rest.body import answer, draft_of, ignored, quoted, read_body, readable
 from gateway.rest.document.operations import Handler
 from gateway.rest.params import expected_of
-from gateway.rest.record_json import answer, quoted, readable
 from gateway.rest.records import show
 from gateway.server.app_keys import DB
 from outbox.database.transaction import Tx

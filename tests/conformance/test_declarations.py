@@ -22,7 +22,7 @@ from gateway.records.resource import (  # fmt: skip
     Unset,
 )
 from gateway.records.values import formats, instants, nested, numbers
-from gateway.rest.record_json import members_of
+from gateway.rest.body import members_of
 from outbox.database.transaction import Database, Tx
 from tests.support.records import asked, listed
 from tests.support.tables import in_turn

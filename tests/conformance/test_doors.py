@@ -25,7 +25,7 @@ from gateway.records.resource import (
 )
 from gateway.records.values import dates, formats, instants, nested, numbers
 from gateway.records.values.nested import Member
-from gateway.rest.record_json import members_of
+from gateway.rest.body import members_of
 from outbox.database.transaction import Database, Tx
 from tests.support.tables import in_turn
 

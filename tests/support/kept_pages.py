@@ -9,8 +9,8 @@ from gateway.records import list_versions, query
 from gateway.records.cursors import text_of
 from gateway.records.query import Query
 from gateway.rest import lists
+from gateway.rest.body import shown
 from gateway.rest.first_pages import FIRST_PAGES
-from gateway.rest.record_json import shown
 from outbox.database.transaction import Row, Tx
 from tests.support.site import Site
 

@@ -11,8 +11,8 @@ from gateway.records.cursors import text_of
 from gateway.records.query import Page
 from gateway.records.record import Draft, check
 from gateway.records.resource import Form, Resource
+from gateway.rest.body import shown
 from gateway.rest.params import query_of
-from gateway.rest.record_json import shown
 from outbox.database.transaction import Database
 
 

@@ -19,6 +19,7 @@ from gateway.records.record import check, record_of
 from gateway.records.resource import SYSTEM_COLUMNS, Field, Form, Remove, Resource
 from gateway.records.values import csv_cells, dates
 from gateway.records.values.schemas import ID, INSTANT, Schema, or_null
+from gateway.rest.body import members_of
 from gateway.rest.document.operations import Shape
 from gateway.rest.document.schema_parts import (
     COMPONENT,
@@ -29,7 +30,6 @@ from gateway.rest.document.schema_parts import (
     title_of,
     with_text,
 )
-from gateway.rest.record_json import members_of
 from gateway.rest.selections import includes
 
 MOMENT = 1_795_271_400_000_000

@@ -12,8 +12,8 @@ from gateway.records import idempotency
 from gateway.records.access import Actor
 from gateway.records.errors import Refusal
 from gateway.records.idempotency import Once, Outcomes
+from gateway.rest.body import keep, restore
 from gateway.rest.params import once_of
-from gateway.rest.record_json import keep, restore
 from outbox.database.migration_files import read_migrations
 from outbox.database.transaction import Database, Tx
 from tests.support.long_limits import served_limits

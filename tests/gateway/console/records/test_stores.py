@@ -8,7 +8,7 @@ from gateway.domain.storefront.stores.stores import STORES
 from gateway.records import actions
 from gateway.records.access import Actor
 from gateway.records.record import Record, check
-from gateway.rest.record_json import members_of
+from gateway.rest.body import members_of
 from outbox.database.transaction import Row, Tx
 from tests.gateway.console.records.test_every_resource import fields_of
 from tests.support.console import Guest, Seen
