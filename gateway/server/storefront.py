@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 from aiohttp import web
 
-from gateway.domain.accounts.counter_store import NewCounterStore, OwnCounters
+from gateway.domain.accounts.counter_store import AttemptLimit, NewCounterStore, OwnCounters
 from gateway.domain.accounts.passwords import Passwords
 from gateway.domain.cells.cells import Cells
 from gateway.domain.storefront.carts.looks import Looks
@@ -16,9 +16,8 @@ from gateway.domain.storefront.checkouts.checkout import Checkouts
 from gateway.domain.storefront.sign_in.customer_passwords import CustomerPasswords
 from gateway.domain.storefront.sign_in.idp_keys import Providers
 from gateway.domain.storefront.stores import hostname_claims
-from gateway.domain.storefront.visitors.attempt_limits import AttemptLimit
-from gateway.domain.storefront.visitors.network_digests import NetworkDigests
 from gateway.domain.storefront.visitors.session_tokens import TokenRing
+from gateway.domain.storefront.visitors.shopper import NetworkDigests
 from gateway.records.values import hostnames
 from gateway.server.config import Config
 from gateway.server.http.search_budgets import SearchBudgets

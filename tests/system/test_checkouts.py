@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from gateway.domain.sales import coupons, discounts, stock
-from gateway.domain.storefront.carts import cart_lifecycle, rows
+from gateway.domain.storefront.carts import rows
 from tests.gateway.graphql.test_checkout_races import coupon_with_one_use, hundred_buyers, one_cart
 from tests.support.engines import Engine
 from tests.support.faults import ENGINES
@@ -54,10 +54,10 @@ GUARDS: Mapping[str, tuple[str, tuple[tuple[ModuleType, str, Any], ...]]] = {
         (without(coupons, "_TAKE", "max_uses is null or uses < max_uses", "true"),
          (discounts, "must_apply", _applies)),
     ),
-    "carts stay open": ("one cart", ((cart_lifecycle, "close", _left_open),)),
+    "carts stay open": ("one cart", ((rows, "close", _left_open),)),
     "carts are not locked": (
         "one cart",
-        ((rows, "_LOCK", ""), without(cart_lifecycle, "_END", " and state = 'active'")),
+        ((rows, "_LOCK", ""), without(rows, "_END", " and state = 'active'")),
     ),
 }  # fmt: skip
 """What to break, and the race that must show it."""

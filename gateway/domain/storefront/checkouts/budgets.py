@@ -11,10 +11,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from gateway.domain.accounts.counter_store import NewCounterStore, OwnCounters
+from gateway.domain.accounts.counter_store import AttemptLimit, NewCounterStore, OwnCounters
 from gateway.domain.accounts.networks import networks_of
 from gateway.domain.sales.unpaid import Holder
-from gateway.domain.storefront.visitors.attempt_limits import AttemptLimit
 from gateway.domain.storefront.visitors.shopper import Shopper
 from gateway.records.values.emails import counted_email
 from outbox.clock import Clock

@@ -8,13 +8,12 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from gateway.domain.accounts.counter_store import NewCounterStore, OwnCounters
+from gateway.domain.accounts.counter_store import AttemptLimit, NewCounterStore, OwnCounters
 from gateway.domain.accounts.networks import share_of
 from gateway.domain.accounts.opaque_strings import forbidden
 from gateway.domain.accounts.passwords import Passwords
 from gateway.domain.accounts.users import LONGEST_EMAIL
 from gateway.domain.storefront.visitors import customers
-from gateway.domain.storefront.visitors.attempt_limits import AttemptLimit
 from gateway.domain.storefront.visitors.customers import Credential
 from gateway.records.errors import Fault, Refusal
 from gateway.records.values.emails import fold_email

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from gateway.domain.storefront.visitors.attempt_limits import AttemptLimit
+from gateway.domain.accounts.counter_store import AttemptLimit
 from gateway.records.errors import Refusal
 from gateway.server.config import Limits
 from gateway.server.http.rate_limits import EXAMINING_SECONDS, RateLimits
