@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from gateway.domain.sales import coupons, discounts, stock
+from gateway.domain.sales import coupons, discounts, unpaid
 from gateway.domain.storefront.carts import rows
 from tests.gateway.graphql.test_checkout_races import coupon_with_one_use, hundred_buyers, one_cart
 from tests.support.engines import Engine
@@ -47,7 +47,7 @@ def without(place: ModuleType, name: str, old: str, new: str = "") -> tuple[Modu
 
 GUARDS: Mapping[str, tuple[str, tuple[tuple[ModuleType, str, Any], ...]]] = {
     "stock is taken without looking": (
-        "a hundred buyers of ten items", (without(stock, "_TAKE", " and stock >= $2"),),
+        "a hundred buyers of ten items", (without(unpaid, "_TAKE", " and stock >= $2"),),
     ),
     "coupons are used without looking": (
         "a coupon with one use left",

@@ -11,7 +11,7 @@ from gateway.domain.imports.decoding import Decoder
 from gateway.domain.imports.headings import numbered
 from gateway.domain.imports.separators import SAMPLE, separator_of
 from gateway.domain.imports.splitting import Splitter, bad
-from gateway.records.values.blanks import clean
+from gateway.records.values.folding import clean
 
 MOST_BYTES = 64 * 1024 * 1024
 MOST_LINES = 200_000

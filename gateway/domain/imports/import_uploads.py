@@ -17,7 +17,7 @@ from gateway.records import audit
 from gateway.records.access import Actor
 from gateway.records.errors import Refusal
 from gateway.records.resource import Resource
-from gateway.records.values.blanks import clean
+from gateway.records.values.folding import clean
 from outbox.database.transaction import Database, Tx, patience
 
 Named = Mapping[str, str] | None

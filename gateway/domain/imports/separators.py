@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from gateway.domain.imports.splitting import Splitter
-from gateway.records.values.blanks import clean
+from gateway.records.values.folding import clean
 
 SEPARATORS = ("\t", ";", "|", ",")
 """In the order in which equal ones are preferred: texts have commas more often than the others."""

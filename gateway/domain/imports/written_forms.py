@@ -7,8 +7,8 @@ from gateway.domain.imports.import_options import Options
 from gateway.records.resource import Resource
 from gateway.records.values import csv_cells as texts
 from gateway.records.values import written_dates, written_numbers
-from gateway.records.values.blanks import clean
 from gateway.records.values.csv_cells import Written
+from gateway.records.values.folding import clean
 
 _DATES = 2
 """By how many bits what dates show is shifted: what numbers show has two."""

@@ -71,6 +71,11 @@ def only(noun: str, name: str, column: str, party: str) -> Filter:
     return Filter(name, sql, "id", f"Only {noun}s of this {party}.")
 
 
+def is_overdue(at: dates.Moment, status: str, due_at: int, due_day: bool) -> bool:
+    """Return whether a document that waits for its payment is past its due date."""
+    return status == "pending" and at.has_passed(due_at, due_day)
+
+
 async def create(tx: Tx, actor: Actor, kind: Kind, draft: Draft) -> Record:
     """Create a document with the next number. Raises forbidden, or the faults of the draft."""
     actor.must("write")

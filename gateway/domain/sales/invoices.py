@@ -19,7 +19,6 @@ from gateway.records.resource import (
     Sort,
 )
 from gateway.records.values import dates, formats, instants, nested, numbers
-from gateway.records.values.dates import Moment
 from gateway.records.values.nested import Member
 from outbox.database.transaction import Tx
 
@@ -27,10 +26,6 @@ TRANSITIONS = {"pending": ("paid", "canceled"), "paid": (), "canceled": ()}
 PAY_TAKES = ("paidAt", "method", "reference")
 CANCEL_TAKES = ("reason",)
 _STAMPS = {"paid": "paid_at", "canceled": "canceled_at"}
-
-
-def _overdue(at: Moment, status: str, due_at: int, due_day: bool) -> bool:
-    return status == "pending" and at.has_passed(due_at, due_day)
 
 
 _MONEY = numbers.money()
@@ -169,7 +164,7 @@ INVOICES = Resource(
     sorts=(*BY_TIME, Sort("dueDate", "due_at")),
     derived=(
         Derived(
-            "overdue", ("status", "due_at", "due_day"), _overdue, {"type": "boolean"},
+            "overdue", ("status", "due_at", "due_day"), documents.is_overdue, {"type": "boolean"},
             "Whether the invoice is pending after its due date.", False,
         ),
     ),

@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from gateway.records.values import written_dates, written_numbers
-from gateway.records.values.blanks import UNSEEN, clean
+from gateway.records.values.folding import UNSEEN, clean
 from gateway.records.values.formats import Format, Wrong
 from gateway.records.values.strictjson import InvalidJson, decode
 

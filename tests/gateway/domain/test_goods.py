@@ -3,7 +3,7 @@
 import pytest
 
 from gateway.domain.imports.shop_cells import images, paths, text_of
-from gateway.records.values.blanks import clean
+from gateway.records.values.folding import clean
 
 LONG = 130_000
 

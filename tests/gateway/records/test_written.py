@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from gateway.domain.imports.written_forms import judged
 from gateway.records.values import csv_cells, formats, instants, nested, numbers, written_dates
 from gateway.records.values import written_numbers as written
-from gateway.records.values.blanks import clean
 from gateway.records.values.csv_cells import Written
+from gateway.records.values.folding import clean
 from gateway.records.values.formats import Format, Wrong
 from gateway.records.values.written_numbers import AUTO, COMMA, POINT
 

@@ -14,7 +14,7 @@ from gateway.records.errors import Fault
 from gateway.records.record import OWNER_ID, Record, check, record_of, refusal
 from gateway.records.resource import Field, Form
 from gateway.records.values import formats
-from gateway.records.values.blanks import filled
+from gateway.records.values.folding import filled
 from outbox.database.transaction import Tx
 
 LEAD = Form(

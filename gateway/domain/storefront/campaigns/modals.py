@@ -23,8 +23,7 @@ from gateway.records.resource import (
     Resource,
 )
 from gateway.records.values import emails, formats, numbers
-from gateway.records.values.blanks import filled
-from gateway.records.values.folding import without_case
+from gateway.records.values.folding import filled, without_case
 from outbox.database.index_plans import by_index
 from outbox.database.sql import IDS, items
 from outbox.database.transaction import Tx

@@ -11,7 +11,7 @@ from gateway.domain.sales import documents
 from gateway.records.record import check
 from gateway.records.resource import Field, Form
 from gateway.records.values import formats, nested, numbers, postal, taxpayer
-from gateway.records.values.blanks import filled
+from gateway.records.values.folding import filled
 
 CHECKOUT = Form(
     noun="checkout",

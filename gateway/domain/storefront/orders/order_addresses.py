@@ -9,7 +9,7 @@ from gateway.records import audit, record
 from gateway.records.errors import Fault, Refusal
 from gateway.records.resource import Field, Form
 from gateway.records.values import postal
-from gateway.records.values.blanks import filled
+from gateway.records.values.folding import filled
 from outbox.database.transaction import Row, Tx
 from outbox.ids import is_id
 

@@ -12,7 +12,7 @@ from gateway.domain.storefront.visitors.shopper import Shopper
 from gateway.records import actions, audit
 from gateway.records.errors import Refusal
 from gateway.records.record import Record, check
-from gateway.records.values.blanks import trimmed
+from gateway.records.values.folding import trimmed
 from outbox.database.transaction import Tx
 
 

@@ -14,7 +14,7 @@ from gateway.domain.storefront.visitors.shopper import Shopper, hold_store
 from gateway.records.record import Draft, Record, check
 from gateway.records.resource import Field, Form
 from gateway.records.values import formats
-from gateway.records.values.blanks import filled
+from gateway.records.values.folding import filled
 from outbox.database.transaction import Tx
 
 _NAMED = CUSTOMERS.named

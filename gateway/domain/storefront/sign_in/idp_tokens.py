@@ -18,8 +18,8 @@ from gateway.domain.storefront.visitors.compact_jws import Unreadable
 from gateway.records.errors import Fault, Refusal
 from gateway.records.record import Record
 from gateway.records.values import formats
-from gateway.records.values.blanks import clean
 from gateway.records.values.emails import ascii_domain
+from gateway.records.values.folding import clean
 from gateway.records.values.formats import Format, Wrong
 from outbox.durations import SECOND
 
