@@ -4,22 +4,24 @@ gateway.server.telemetry.metrics updates them.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import get_args
 
 import prometheus_client
 from prometheus_client import CollectorRegistry, Counter, Gauge
+from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.gc_collector import GCCollector
 from prometheus_client.process_collector import ProcessCollector
+from prometheus_client.registry import Collector
 
-from gateway.server.telemetry.backlog_series import BacklogSeries
-from gateway.server.telemetry.certificate_series import CertificateSeries
 from gateway.server.telemetry.meters import Counters, Timings
 from gateway.server.telemetry.metric_table import TABLE, Surface
 from gateway.server.telemetry.webhook_series import WebhookSeries
 from outbox.clock import Clock
 from outbox.durations import SECOND
+from outbox.queue.log.backlogs import Backlogs
+from outbox.queue.log.gauges import Ending
 
 
 class Instruments:
@@ -149,3 +151,83 @@ class Instruments:
         for state, count in (("answering", 1), ("missing", 0)):
             gauges["server_processes"].labels(state).set(count)
         gauges["app_build_info"].labels(*build.values()).set(1)
+
+
+class CertificateSeries(Collector):
+    """A collector of the latest reading of client certificates."""
+
+    def __init__(self) -> None:
+        self._ending: Sequence[Ending] = ()
+
+    def refresh(self, ending: Sequence[Ending]) -> None:
+        """Set a new reading, which is empty when another node reads."""
+        self._ending = ending
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield the metric; it runs in the rendering thread, on a reading that nobody changes."""
+        until = GaugeMetricFamily(
+            "webhook_client_certificate_end_timestamp_seconds",
+            "When the client certificate of an active webhook ends; only of those that end within "
+            "30 days or have ended.",
+            labels=("webhook", "owner"),
+        )
+        for one in self._ending:
+            until.add_metric((one.webhook_id, one.owner_id), one.until / SECOND)
+        yield until
+
+
+WEBHOOK = ("webhook", "owner")
+OWNER = ("owner",)
+
+
+class BacklogSeries(Collector):
+    """A collector of the latest reading of backlogs."""
+
+    def __init__(self) -> None:
+        self._backlogs: Backlogs | None = None
+
+    def refresh(self, backlogs: Backlogs | None) -> None:
+        """Set a new reading; None when another node reads."""
+        self._backlogs = backlogs
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield the metrics; it runs in the rendering thread, on a reading that nobody changes."""
+        reading = self._backlogs
+        deliveries = GaugeMetricFamily(
+            "outbox_backlog_deliveries",
+            "First attempts due at webhooks that are behind: at the largest, which has most, "
+            "and at the rest.",
+            labels=("part",),
+        )
+        count = GaugeMetricFamily(
+            "outbox_backlog_webhooks",
+            "Webhooks without an open circuit whose oldest first attempt is a minute late.",
+        )
+        of_webhook = GaugeMetricFamily(
+            "webhook_backlog_deliveries",
+            "First attempts due at a webhook that is behind.",
+            labels=WEBHOOK,
+        )
+        age_of_webhook = GaugeMetricFamily(
+            "webhook_backlog_age_seconds", "Time since the oldest of them was due.", labels=WEBHOOK
+        )
+        of_owner = GaugeMetricFamily(
+            "owner_backlog_deliveries",
+            "First attempts due at the webhooks of an owner.",
+            labels=OWNER,
+        )
+        age_of_owner = GaugeMetricFamily(
+            "owner_backlog_age_seconds", "Time since the oldest of them was due.", labels=OWNER
+        )
+        if reading is not None:
+            deliveries.add_metric(("largest",), reading.largest)
+            deliveries.add_metric(("rest",), reading.rest)
+            count.add_metric((), reading.behind)
+            for webhook_id, backlog in reading.webhooks.items():
+                labels = (webhook_id, backlog.owner_id)
+                of_webhook.add_metric(labels, backlog.deliveries)
+                age_of_webhook.add_metric(labels, backlog.age)
+            for owner_id, backlog in reading.owners.items():
+                of_owner.add_metric((owner_id,), backlog.deliveries)
+                age_of_owner.add_metric((owner_id,), backlog.age)
+        yield from (deliveries, count, of_webhook, age_of_webhook, of_owner, age_of_owner)
