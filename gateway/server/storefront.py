@@ -17,8 +17,8 @@ from gateway.domain.storefront.sign_in.customer_passwords import CustomerPasswor
 from gateway.domain.storefront.sign_in.idp_keys import Providers
 from gateway.domain.storefront.stores import hostname_claims
 from gateway.domain.storefront.visitors.attempt_limits import AttemptLimit
-from gateway.domain.storefront.visitors.network_digests import NetworkDigests
 from gateway.domain.storefront.visitors.session_tokens import TokenRing
+from gateway.domain.storefront.visitors.shopper import NetworkDigests
 from gateway.records.values import hostnames
 from gateway.server.config import Config
 from gateway.server.http.search_budgets import SearchBudgets

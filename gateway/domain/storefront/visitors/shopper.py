@@ -6,15 +6,18 @@ them first: a concurrent delete waits and deletes the new rows too, or it was fi
 is refused.
 """
 
+import hmac
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
+from gateway.domain.accounts.networks import networks_of
 from gateway.domain.storefront.stores import stores
 from gateway.records import store
 from gateway.records.access import Actor
 from gateway.records.errors import Refusal
 from gateway.records.record import Record
 from outbox.database.transaction import Tx
+from outbox.webhooks.secrets import KeyRing
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,3 +74,34 @@ async def hold_customer(tx: Tx, visitor: Shopper) -> None:
 def account_deleted() -> Refusal:
     """Return the refusal of a customer whose account was deleted since the request began."""
     return Refusal("unauthenticated", "This account was deleted.")
+
+
+class NetworkDigests:
+    """Names the networks of a client in the database, without their addresses.
+
+    There are few addresses, so a plain digest would reveal them. These are keyed with a key that
+    derives from the installation's ring; after the ring is rotated, the counts begin anew.
+    """
+
+    def __init__(self, ring: KeyRing) -> None:
+        self._ring = ring
+        self._key_id = ""
+        self._key = b""
+        self._known = lru_cache(maxsize=4096)(self._digests)
+
+    def of(self, address: str) -> tuple[tuple[str, int], ...]:
+        """Return the digest of each network of an address, with its multiple of the limits.
+
+        See accounts.networks.networks_of.
+        """
+        if self._key_id != self._ring.newest:
+            self._key_id = self._ring.newest
+            self._key = self._ring.derive("storefront networks")[self._key_id]
+            self._known.cache_clear()
+        return self._known(address)
+
+    def _digests(self, address: str) -> tuple[tuple[str, int], ...]:
+        return tuple(
+            (hmac.digest(self._key, network.encode(), "sha256").hex()[:32], worth)
+            for network, worth in networks_of(address)
+        )
