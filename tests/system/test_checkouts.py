@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from gateway.domain.sales import coupons, discounts, stock
-from gateway.domain.storefront.carts import cart_lifecycle, rows
+from gateway.domain.sales import coupons, discounts, unpaid
+from gateway.domain.storefront.carts import rows
 from tests.gateway.graphql.test_checkout_races import coupon_with_one_use, hundred_buyers, one_cart
 from tests.support.engines import Engine
 from tests.support.faults import ENGINES
@@ -47,17 +47,17 @@ def without(place: ModuleType, name: str, old: str, new: str = "") -> tuple[Modu
 
 GUARDS: Mapping[str, tuple[str, tuple[tuple[ModuleType, str, Any], ...]]] = {
     "stock is taken without looking": (
-        "a hundred buyers of ten items", (without(stock, "_TAKE", " and stock >= $2"),),
+        "a hundred buyers of ten items", (without(unpaid, "_TAKE", " and stock >= $2"),),
     ),
     "coupons are used without looking": (
         "a coupon with one use left",
         (without(coupons, "_TAKE", "max_uses is null or uses < max_uses", "true"),
          (discounts, "must_apply", _applies)),
     ),
-    "carts stay open": ("one cart", ((cart_lifecycle, "close", _left_open),)),
+    "carts stay open": ("one cart", ((rows, "close", _left_open),)),
     "carts are not locked": (
         "one cart",
-        ((rows, "_LOCK", ""), without(cart_lifecycle, "_END", " and state = 'active'")),
+        ((rows, "_LOCK", ""), without(rows, "_END", " and state = 'active'")),
     ),
 }  # fmt: skip
 """What to break, and the race that must show it."""

@@ -7,7 +7,7 @@ the second finds that the order has ended.
 from collections.abc import Mapping
 from typing import Any
 
-from gateway.domain.sales import coupons, order_mails, stock, unpaid
+from gateway.domain.sales import coupons, order_mails, unpaid
 from gateway.domain.sales.deals import DEALS, closing
 from gateway.domain.sales.order_mails import Kind
 from gateway.domain.sales.orders import ORDERS
@@ -58,13 +58,13 @@ async def conclude(tx: Tx, actor: Actor, order: Record, *, before: Record) -> No
     await order_mails.add(tx, order, MAILS[order["status"]])
     await unpaid.forget(tx, order.id)
     if order["status"] == "paid":
-        await stock.commit(tx, order.id)
+        await unpaid.commit(tx, order.id)
         await coupons.redeem(tx, order.id)
         deal = await _locked_deal(tx, actor, order)
         if deal is not None:
             await _change_deal(tx, actor, deal, {"status": "won", "probability": 100})
         return
-    await stock.release(tx, order.id)
+    await unpaid.release(tx, order.id)
     await coupons.release(tx, order.id)
     deal = await _locked_deal(tx, actor, order)
     if deal is not None and deal["status"] == "open":

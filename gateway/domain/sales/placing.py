@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gateway import texts
-from gateway.domain.sales import document_lines, documents, invoices, order_mails, stock
+from gateway.domain.sales import document_lines, documents, invoices, order_mails, unpaid
 from gateway.domain.sales.deals import DEALS, SHOP_STAGE, too_many_stages
 from gateway.domain.sales.document_lines import Line
 from gateway.domain.sales.invoices import INVOICE
@@ -51,7 +51,7 @@ async def reserve(tx: Tx, order_id: str, lines: Sequence[Line]) -> None:
     for line in lines:
         assert line.product_id is not None, "an order is of products"
         quantities[line.product_id] += line.quantity // 1000
-    await stock.reserve(tx, order_id, quantities)
+    await unpaid.reserve(tx, order_id, quantities)
 
 
 async def place(tx: Tx, actor: Actor, what: Purchase, digest: bytes) -> Record:

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from gateway.domain.storefront.carts import cart_lifecycle
 from gateway.domain.storefront.carts.contents import Contents, current
+from gateway.domain.storefront.carts.rows import close
 from gateway.domain.storefront.stores import stores
 from gateway.domain.storefront.visitors.shopper import Shopper
 from gateway.records.errors import Refusal
@@ -61,13 +61,13 @@ async def test_an_ordered_cart_gives_way_to_a_new_one_at_once(shop: Shop) -> Non
 
     async def order(tx: Tx) -> Contents:
         orders = await current(tx, visitor, lock=True)
-        await cart_lifecycle.close(tx, orders.cart, "1" * 24)
+        await close(tx, orders.cart, "1" * 24)
         return orders
 
     seen = await shop.db.read(current, visitor)
     ordered = await shop.db.write(order)
     with pytest.raises(Refusal) as refused:
-        await shop.db.write(cart_lifecycle.close, seen.cart, "2" * 24)
+        await shop.db.write(close, seen.cart, "2" * 24)
     assert refused.value.code == "cart_empty"
     assert (ordered.total, ordered.items[0].line.quantity) == (8990, 1)
     # Also for a client that goes on with the token of the ordered cart.

@@ -24,7 +24,7 @@ SOURCES = (
         "graphql/request_context.py",
         "graphql/errors.py", "records/values/cep.py", "records/values/emails.py",
         "records/values/postal.py", "records/values/taxpayer.py", "records/errors.py",
-        "domain/sales/discounts.py", "domain/sales/stock.py", "domain/sales/unpaid.py",
+        "domain/sales/discounts.py", "domain/sales/unpaid.py",
         "server/http/search_budgets.py",
     )),
 )  # fmt: skip

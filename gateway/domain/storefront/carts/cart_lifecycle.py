@@ -1,4 +1,4 @@
-"""Ends carts: merges them at a sign-in, closes ordered ones, deletes expired ones."""
+"""Merges carts at a sign-in, and deletes expired ones. Those that were ordered: see rows.close."""
 
 from dataclasses import replace as replaced
 
@@ -8,18 +8,12 @@ from gateway.domain.storefront.carts import rows
 from gateway.domain.storefront.carts.changes import MOST_LINES
 from gateway.domain.storefront.carts.rows import Cart
 from gateway.domain.storefront.visitors.shopper import Shopper
-from gateway.records.errors import Refusal
 from outbox.database.index_plans import by_index
 from outbox.database.transaction import Tx
 from outbox.durations import DAY
 
 KEPT = 30 * DAY
 """How long a cart is stored that was ordered or merged."""
-# It stays for the id of the visitor's next cart, which needs no destination.
-_END = """
-update carts set state = $2, expires_at = null, ended_at = $3, order_id = $4, cep = null
-where id = $1 and state = 'active'
-"""
 
 
 async def adopt(tx: Tx, visitor: Shopper, customer_id: str) -> None:
@@ -35,7 +29,7 @@ async def adopt(tx: Tx, visitor: Shopper, customer_id: str) -> None:
     # An empty guest cart changes nothing.
     if guest.lines or guest.coupon_id or guest.cep:
         await rows.save(tx, merged(await rows.opened(tx, customer), guest))
-    await tx.run(_END, guest.id, "merged", tx.now, None)
+    await rows.end(tx, guest.id, "merged")
 
 
 def merged(own: Cart, guest: Cart) -> Cart:
@@ -57,15 +51,6 @@ def merged(own: Cart, guest: Cart) -> Cart:
             shipping_price=guest.shipping_price,
         )
     return cart
-
-
-async def close(tx: Tx, cart: Cart, order_id: str) -> None:
-    """End a cart that was ordered; the visitor's next cart is empty.
-
-    Raises cart_empty when another order ended it first.
-    """
-    if not await tx.run(_END, cart.id, "ordered", tx.now, order_id):
-        raise Refusal("cart_empty", "The cart is empty: it has been ordered.")
 
 
 _EXPIRED = """

@@ -120,17 +120,22 @@ update carts set touched_at = $2, expires_at = $3 where id = $1 and expires_at >
 """
 # Nothing for a cart that was changed since it was read: its total is another one by now.
 _SHOW = "update carts set shown_total = $3 where id = $1 and state = 'active' and touched_at = $2"
+# It stays for the id of the visitor's next cart, which needs no destination.
+_END = """
+update carts set state = $2, expires_at = null, ended_at = $3, order_id = $4, cep = null
+where id = $1 and state = 'active'
+"""
 
 
 async def find(tx: Tx, visitor: Shopper, *, lock: bool = False) -> Cart:
     """Return the visitor's cart, an empty one without a row; `lock` holds it to the end."""
-    end = _LOCK if lock else ""
+    locking = _LOCK if lock else ""
     row = None
     if visitor.customer_id is not None:
-        row = await tx.one(_OF_CUSTOMER + end, visitor.store.id, visitor.customer_id)
+        row = await tx.one(_OF_CUSTOMER + locking, visitor.store.id, visitor.customer_id)
     elif visitor.cart_token is not None:
         of = digest_of(visitor.cart_token)
-        row = await tx.one(_OF_VISITOR + end, visitor.store.id, of, tx.now)
+        row = await tx.one(_OF_VISITOR + locking, visitor.store.id, of, tx.now)
     if row is None or row["state"] != "active":
         return Cart(new_id=_new_id(visitor, None if row is None else row["id"]))
     return _cart(row)
@@ -201,6 +206,20 @@ async def look(tx: Tx, cart_id: str, touched_at: int, used: bool, total: int | N
         await tx.run(_SHOW, cart_id, touched_at, total)
     if used:
         await tx.run(_TOUCH, cart_id, tx.now, tx.now + LIFETIME)
+
+
+async def close(tx: Tx, cart: Cart, order_id: str) -> None:
+    """End a cart that was ordered; the visitor's next cart is empty.
+
+    Raises cart_empty when another order ended it first.
+    """
+    if not await end(tx, cart.id, "ordered", order_id):
+        raise Refusal("cart_empty", "The cart is empty: it has been ordered.")
+
+
+async def end(tx: Tx, cart_id: str | None, state: str, order_id: str | None = None) -> int:
+    """End an active cart; return 0 when it has ended already."""
+    return await tx.run(_END, cart_id, state, tx.now, order_id)
 
 
 def _cart(row: Row) -> Cart:

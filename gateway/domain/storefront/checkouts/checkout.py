@@ -19,7 +19,7 @@ from gateway.domain.sales.document_lines import Line
 from gateway.domain.sales.orders import ORDERS
 from gateway.domain.sales.placing import Purchase
 from gateway.domain.sales.unpaid import Holder
-from gateway.domain.storefront.carts import cart_lifecycle, rows
+from gateway.domain.storefront.carts import rows
 from gateway.domain.storefront.carts.contents import Contents, Warn, contents, products
 from gateway.domain.storefront.carts.rows import Cart, CartTokens
 from gateway.domain.storefront.checkouts import budgets, repeats
@@ -221,7 +221,7 @@ async def _place(
     )
     assert tokens.access is not None, "a new order has a new token"
     order = await placing.place(tx, actor, what, digest_of(tokens.access))
-    await cart_lifecycle.close(tx, priced.cart, order_id)
+    await rows.close(tx, priced.cart, order_id)
     return order
 
 
