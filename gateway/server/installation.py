@@ -64,7 +64,7 @@ WEBHOOK_RULES = web.AppKey("WEBHOOK_RULES", WebhookRules)
 
 def introduce(app: web.Application, config: Config) -> None:
     """Give the application what its handlers need to know."""
-    server, auth, limits, kept = config.server, config.auth, config.limits, config.retention
+    server, auth, limits, retention = config.server, config.auth, config.limits, config.retention
     app[SITE] = Site(
         config.service.name, server.public_url.rstrip("/"), public_address(config, server.port),
         server.cors_origins, bool(config.mail.host),
@@ -77,7 +77,10 @@ def introduce(app: web.Application, config: Config) -> None:
         most_keys=limits.keys_per_owner,
     )
     app[WEBHOOK_RULES] = WebhookRules(
-        limits.webhooks_per_owner, kept.deliveries_days, kept.events_days, config.connect.apps
+        limits.webhooks_per_owner,
+        retention.deliveries_days,
+        retention.events_days,
+        config.connect.apps,
     )
 
 

@@ -171,8 +171,8 @@ class CertificateSeries(Collector):
             "30 days or have ended.",
             labels=("webhook", "owner"),
         )
-        for one in self._ending:
-            until.add_metric((one.webhook_id, one.owner_id), one.until / SECOND)
+        for webhook in self._ending:
+            until.add_metric((webhook.webhook_id, webhook.owner_id), webhook.until / SECOND)
         yield until
 
 
