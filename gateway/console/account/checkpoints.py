@@ -3,8 +3,7 @@
 from aiohttp import web
 
 from gateway.console.layout import error_pages, pages, templates
-from gateway.console.layout.forms import Form
-from gateway.console.layout.guard import SignedIn
+from gateway.console.layout.guard import Form, SignedIn
 from gateway.domain.webhooks import checkpoints
 from gateway.records.errors import Refusal
 from gateway.server.app_keys import DB, KEYRING

@@ -3,8 +3,7 @@
 from aiohttp import web
 
 from gateway.console.layout import pages, templates
-from gateway.console.layout.forms import Form
-from gateway.console.layout.guard import SignedIn
+from gateway.console.layout.guard import Form, SignedIn
 from gateway.domain.contacts.person_erasures import Erasure, Person
 from gateway.domain.privacy import certificates, export, person_overview, progress
 from gateway.records.access import Actor

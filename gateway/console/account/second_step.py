@@ -12,8 +12,7 @@ from msgspec import DecodeError, ValidationError, json
 
 from gateway.console.account import entering, proofs
 from gateway.console.layout import guard, kept_forms, pages, templates
-from gateway.console.layout.forms import Form
-from gateway.console.layout.guard import SignedIn
+from gateway.console.layout.guard import Form, SignedIn
 from gateway.console.layout.kept_forms import Kept
 from gateway.domain.accounts import two_factor
 from gateway.records.errors import Refusal

@@ -10,8 +10,7 @@ from typing import Any
 from aiohttp import web
 
 from gateway.console.layout import templates, typed_numbers
-from gateway.console.layout.forms import Form
-from gateway.console.layout.guard import SignedIn
+from gateway.console.layout.guard import Form, SignedIn
 from gateway.console.layout.pages import id_of
 from gateway.console.layout.reader import READER
 from gateway.console.records import form_pages, inputs

@@ -3,8 +3,7 @@
 from aiohttp import web
 
 from gateway.console.layout import error_pages, guard, pages, reveal, templates, wording
-from gateway.console.layout.forms import Form
-from gateway.console.layout.guard import SignedIn
+from gateway.console.layout.guard import Form, SignedIn
 from gateway.console.layout.reader import READER
 from gateway.domain.sales import document_links, sending, sheets
 from gateway.domain.sales.quotes import QUOTES

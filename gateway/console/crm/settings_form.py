@@ -7,8 +7,7 @@ from typing import Any
 from aiohttp import web
 
 from gateway.console.layout import error_pages
-from gateway.console.layout.forms import Form
-from gateway.console.layout.guard import SignedIn
+from gateway.console.layout.guard import Form, SignedIn
 from gateway.console.layout.reader import READER
 from gateway.console.records import inputs
 from gateway.console.records.inputs import Typed

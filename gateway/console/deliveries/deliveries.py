@@ -6,8 +6,7 @@ from aiohttp import web
 
 from gateway.console.deliveries.delivery_timeline import course
 from gateway.console.layout import display, pages, polling, templates
-from gateway.console.layout.forms import Form
-from gateway.console.layout.guard import SignedIn
+from gateway.console.layout.guard import Form, SignedIn
 from gateway.console.webhooks.doctor import usual_schedule
 from gateway.domain.webhooks import deliveries
 from gateway.domain.webhooks.deliveries import DeliveryPage

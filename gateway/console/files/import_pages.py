@@ -6,8 +6,7 @@ from collections.abc import AsyncGenerator, Sequence
 from aiohttp import web
 
 from gateway.console.layout import error_pages, pages, polling, templates, wording
-from gateway.console.layout.forms import Form
-from gateway.console.layout.guard import SignedIn
+from gateway.console.layout.guard import Form, SignedIn
 from gateway.console.layout.reader import READER
 from gateway.console.records.nouns import Words, label_of
 from gateway.domain import import_lines

@@ -16,9 +16,8 @@ from urllib.parse import urlencode, urlsplit
 from aiohttp import web
 from msgspec import DecodeError, ValidationError, json
 
-from gateway.console.layout import forms, guard, reveal
-from gateway.console.layout.forms import Form
-from gateway.console.layout.guard import SignedIn
+from gateway.console.layout import guard, reveal
+from gateway.console.layout.guard import Form, SignedIn
 from gateway.console.layout.refilling import refilled
 from gateway.console.layout.templates import render
 from gateway.records.errors import Refusal
@@ -61,7 +60,7 @@ async def ask(request: web.Request, visitor: SignedIn) -> web.Response | None:
     if request.method != "POST" or page is None or "HX-Request" in request.headers:
         return None
     try:
-        form = await forms.read(request)
+        form = await guard.read_form(request)
     except Refusal:
         return None
     kept = _kept(request.path, page, form)

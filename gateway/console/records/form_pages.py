@@ -13,8 +13,7 @@ from aiohttp import web
 from markupsafe import Markup
 
 from gateway.console.layout import error_pages, pages, templates, wording
-from gateway.console.layout.forms import Form
-from gateway.console.layout.guard import SignedIn
+from gateway.console.layout.guard import Form, SignedIn
 from gateway.console.layout.reader import READER
 from gateway.console.records import facts, inputs, reference_search, references
 from gateway.console.records.inputs import Input, Picked, Typed

@@ -17,7 +17,7 @@ from zoneinfo import ZoneInfo
 from msgspec import json
 
 from gateway.console.layout import typed_numbers, wording
-from gateway.console.layout.forms import Form
+from gateway.console.layout.guard import Form
 from gateway.console.layout.reader import EPOCH
 from gateway.console.records.hints import useful
 from gateway.console.records.nouns import label_of

@@ -7,8 +7,7 @@ from aiohttp import web
 from msgspec import json
 
 from gateway.console.layout import pages, templates
-from gateway.console.layout.forms import Form
-from gateway.console.layout.guard import SignedIn
+from gateway.console.layout.guard import Form, SignedIn
 from gateway.console.records import verbs
 from gateway.console.records.page_parts import Parts
 from gateway.domain.sales import order_payments, order_verbs

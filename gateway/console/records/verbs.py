@@ -14,8 +14,7 @@ from aiohttp import web
 
 from gateway.console.layout import error_pages, pages, templates, wording
 from gateway.console.layout.display import word_of
-from gateway.console.layout.forms import Form
-from gateway.console.layout.guard import SignedIn
+from gateway.console.layout.guard import Form, SignedIn
 from gateway.console.layout.reader import READER
 from gateway.console.records import inputs
 from gateway.console.records.inputs import Input, Typed

@@ -8,8 +8,7 @@ from aiohttp import web
 from markupsafe import Markup
 
 from gateway.console.layout import pages, templates
-from gateway.console.layout.forms import Form
-from gateway.console.layout.guard import SignedIn
+from gateway.console.layout.guard import Form, SignedIn
 from gateway.console.layout.reader import READER
 from gateway.console.records import facts, linked_pages, related, timeline, verbs
 from gateway.console.records.inputs import kind_of, plain

@@ -3,8 +3,7 @@
 from aiohttp import web
 
 from gateway.console.layout import pages, templates
-from gateway.console.layout.forms import Form
-from gateway.console.layout.guard import SignedIn
+from gateway.console.layout.guard import Form, SignedIn
 from gateway.console.layout.reader import READER
 from gateway.domain.webhooks import certification, findings, pings, webhooks
 from gateway.server.app_keys import DB, DOCTOR, KEYRING

@@ -8,8 +8,7 @@ from aiohttp import web
 from msgspec import json
 
 from gateway.console.layout import error_pages, pages, reveal, templates, wording
-from gateway.console.layout.forms import Form
-from gateway.console.layout.guard import SignedIn
+from gateway.console.layout.guard import Form, SignedIn
 from gateway.console.layout.reader import READER
 from gateway.domain.webhooks import file_plan, file_text
 from gateway.domain.webhooks.file_plan import Created, Plan, Tools, Wanted

@@ -11,8 +11,7 @@ from typing import Any
 from aiohttp import web
 
 from gateway.console.layout import pages, templates
-from gateway.console.layout.forms import Form
-from gateway.console.layout.guard import SignedIn
+from gateway.console.layout.guard import Form, SignedIn
 from gateway.console.webhooks import pasted_request, signature_check
 from gateway.domain.webhooks import signing
 from gateway.server.app_keys import DB, KEYRING

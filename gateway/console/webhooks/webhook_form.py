@@ -6,8 +6,7 @@ from typing import Any
 from aiohttp import web
 
 from gateway.console.layout import error_pages, pages, templates, typed_numbers, wording
-from gateway.console.layout.forms import Form
-from gateway.console.layout.guard import SignedIn
+from gateway.console.layout.guard import Form, SignedIn
 from gateway.console.layout.reader import READER
 from gateway.console.webhooks import doctor
 from gateway.domain.webhooks import (

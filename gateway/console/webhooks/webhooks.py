@@ -7,8 +7,7 @@ from aiohttp import web
 
 from gateway.console.layout import display, pages, polling, reveal, templates
 from gateway.console.layout.chart_panel import window
-from gateway.console.layout.forms import Form
-from gateway.console.layout.guard import SignedIn
+from gateway.console.layout.guard import Form, SignedIn
 from gateway.console.layout.reader import READER
 from gateway.console.webhooks import doctor, guide, webhook_form
 from gateway.console.webhooks.snapshots import USUAL_RATE, tell
