@@ -11,7 +11,7 @@ from gateway.console.layout import pages, templates
 from gateway.console.layout.guard import Form, SignedIn
 from gateway.console.layout.reader import READER
 from gateway.console.records import inputs
-from gateway.console.records.inputs import Typed
+from gateway.console.records.typed_values import Typed
 from gateway.domain.sales import company_settings, logos
 from gateway.domain.sales.company_settings import COMPANY, PREFIXES, CompanySettings
 from gateway.records.errors import Refusal

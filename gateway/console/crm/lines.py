@@ -13,7 +13,7 @@ from gateway.console.layout import templates, typed_numbers
 from gateway.console.layout.guard import Form, SignedIn
 from gateway.console.layout.pages import id_of
 from gateway.console.layout.reader import READER
-from gateway.console.records import form_pages, inputs
+from gateway.console.records import form_pages, typed_values
 from gateway.console.records.sections import SECTIONS
 from gateway.domain.sales import document_lines, documents
 from gateway.domain.sales.documents import AMOUNTS, Kind
@@ -67,8 +67,8 @@ async def edit(
     """
     section = SECTIONS[kind.resource.plural]
     record_id = id_of(request) if "id" in request.match_info else None
-    form_inputs = section.inputs(request, creating=record_id is None)
-    typed, texts = inputs.of_form(form, form_inputs), request[READER].texts
+    form_inputs = section.inputs(request[READER].texts, creating=record_id is None)
+    typed, texts = typed_values.of_form(form, form_inputs), request[READER].texts
     add = form.text("add").lower()
     asked = Asked(
         form.text("find").strip()[:LONGEST].replace("\0", ""), add if is_id(add) else "", record_id
@@ -78,7 +78,7 @@ async def edit(
         product = await request.app[DB].read(_product, visitor.actor, asked.add)
         if product is not None:
             typed["items"] = [*typed["items"], _line(product, texts)]
-    values = inputs.values(typed, used, texts, creating=True)
+    values = typed_values.values(typed, used, texts, creating=True)
     draft = check(kind.resource, values, from_json=True, takes=AMOUNTS)
     looked = await request.app[DB].scan(
         visitor.actor.owner_id, _look, visitor.actor, kind, draft, asked
@@ -87,10 +87,10 @@ async def edit(
     if not typed["items"]:
         # Who has not entered a line yet has made no mistake.
         wrong = [fault for fault in wrong if fault.code not in UNFILLED]
-    faults = inputs.faults(texts, wrong, form_inputs, typed)
+    faults = typed_values.faults(texts, wrong, form_inputs, typed)
     columns = looked.columns
     context = {
-        "section": section, "typed": typed, "parts": section.parts, "spare": inputs.SPARE,
+        "section": section, "typed": typed, "parts": section.parts, "spare": typed_values.SPARE,
         "input": next(one for one in form_inputs if one.name == "items"),
         "record": None if record_id is None else {"id": record_id}, "found": looked.found,
         "find": asked.find, "faults": faults, "told": list(dict.fromkeys(faults.values())),

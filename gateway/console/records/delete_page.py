@@ -49,7 +49,7 @@ async def delete(
         if refusal.code == "precondition_failed":
             raise Refusal("conflict", "error.changed_delete") from None
         raise
-    return pages.to(section.path, section.words(request).done("deleted"))
+    return pages.to(section.path, section.done(request[READER].texts, "deleted"))
 
 
 async def _going(

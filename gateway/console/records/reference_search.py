@@ -4,8 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gateway.console.records.inputs import Input, Picked
+from gateway.console.records.inputs import Input
 from gateway.console.records.references import name_of
+from gateway.console.records.typed_values import Picked
 from gateway.domain.catalogue import BY_TABLE
 from gateway.records import actions
 from gateway.records.access import Actor
