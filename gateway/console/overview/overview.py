@@ -9,7 +9,7 @@ from aiohttp import web
 
 from gateway.console.crm import calendar_days
 from gateway.console.layout import display, polling
-from gateway.console.layout.chart_panel import Window, offered, window
+from gateway.console.layout.charts import Window, offered, window
 from gateway.console.layout.guard import SignedIn
 from gateway.console.layout.reader import READER
 from gateway.domain.contacts import task_days

@@ -1,6 +1,7 @@
 """Writes the values of records as HTML, as the declaration of each field says.
 
-A page makes a cell for each of its columns once, and calls it for each record.
+A page makes a cell for each of its columns once, and calls it for each record. It is one module
+because lists and pages of records show each kind of value in the same way.
 """
 
 import html
@@ -16,7 +17,6 @@ from msgspec import Raw, json
 
 from gateway.console.layout.display import inert, word_of
 from gateway.console.layout.reader import EPOCH
-from gateway.console.records import overdue
 from gateway.console.records.inputs import kind_of, plain
 from gateway.console.records.nouns import label_of
 from gateway.console.records.references import Names, ids_in, target_of
@@ -33,6 +33,32 @@ NARROW = 18
 """Characters that every column of a table shows."""
 PROSE = ("notes", "reason", "lostReason", "text")
 Cell = Callable[[Record], str]
+
+
+UNTIL_DONE = {"tasks": ("completed", False), "invoices": ("status", "pending")}
+"""The column, by table, whose value says that something is still due."""
+DUE = "dueDate"
+
+
+def marks_overdue(resource: Resource, name: str) -> bool:
+    """Return whether a field of a resource is marked when its time has passed."""
+    return name == DUE and resource.table in UNTIL_DONE
+
+
+def is_overdue(record: Record, at: Moment) -> bool:
+    """Return whether a task or an invoice is open after its due date."""
+    column, value = UNTIL_DONE[record.resource.table]
+    due: Any = record["due_at"]
+    if due is None or record[column] != value:
+        return False
+    return at.has_passed(due, bool(record["due_day"]))
+
+
+def overdue_badge(texts: Texts) -> str:
+    """Return the mark, as a word."""
+    return f'<span class="badge is-overdue">{escape(texts("overdue"))}</span>'
+
+
 """Returns HTML, or an empty text when the field is unset."""
 
 
@@ -78,7 +104,7 @@ def cell_of(resource: Resource, name: str, look: CellStyle) -> Cell:
     position = resource.position[field.column]
     if schema is INSTANT:
         day = next((one.column for one in field.beside if one.part), "")
-        if overdue.marks(resource, name):
+        if marks_overdue(resource, name):
             return lambda record: _due(look, record, field.column, day)
         return lambda record: _moment(look, record, field.column, day)
     if name == "status":
@@ -161,7 +187,7 @@ def _moment(look: CellStyle, record: Record, column: str, day: str) -> str:
 
 def _due(look: CellStyle, record: Record, column: str, day: str) -> str:
     shown = _moment(look, record, column, day)
-    return f"{shown} {overdue.badge(look.texts)}" if overdue.is_overdue(record, look.at) else shown
+    return f"{shown} {overdue_badge(look.texts)}" if is_overdue(record, look.at) else shown
 
 
 def _reference(look: CellStyle, record: Record, field: Field) -> str:

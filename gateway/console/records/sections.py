@@ -8,8 +8,7 @@ from gateway.console.records import delete_page, form_pages, list_page, product_
 from gateway.console.records.orders import ORDER_PARTS
 from gateway.console.records.page_parts import Parts
 from gateway.console.records.resource_pages import ResourcePages
-from gateway.console.records.timeline import KINDS
-from gateway.console.records.view_page import View
+from gateway.console.records.view_page import KINDS, View
 from gateway.domain.catalogue import CATALOGUE
 from gateway.domain.images.encoding import MOST_BYTES
 from gateway.domain.sales.invoices import INVOICE

@@ -6,7 +6,7 @@ from typing import Any
 from aiohttp import web
 
 from gateway.console.layout import display, pages, polling, reveal, templates
-from gateway.console.layout.chart_panel import window
+from gateway.console.layout.charts import window
 from gateway.console.layout.guard import Form, SignedIn
 from gateway.console.layout.reader import READER
 from gateway.console.webhooks import doctor, guide, webhook_form
