@@ -5,7 +5,7 @@ SQLite no server may use either, and the row of the owner in `owners` says how f
 the source, then here in the target (committed together with all rows), then gone in the source. A
 command that was ended in between is repeated; until the target has the owner, `--cancel` lets the
 source have him again. Nothing else takes one owner from or to an SQLite file: `carteiro copy` takes
-a whole installation.
+a whole installation. It is one module because each step of a move stands on the one before.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pathlib import Path
 from gateway.cli.commands import existing, filled
 from gateway.cli.data import backup_keys
 from gateway.cli.data.progress_bar import Progress
-from gateway.cli.moving import move_plans, target
+from gateway.cli.moving import target
 from gateway.cli.moving.chain_proof import ChainProof, Damaged
 from gateway.cli.moving.moved_rows import Rings
 from gateway.cli.moving.owner_copy import OwnerCopy
@@ -46,6 +46,7 @@ from outbox.webhooks import key_mark
 from outbox.webhooks.secrets import KeyRing
 
 Say = Callable[[str], None]
+PLAN_WORDS = 3
 
 
 async def move(config: Config, arguments: Namespace, say: Say) -> None:
@@ -67,7 +68,7 @@ async def follow(config: Config, arguments: Namespace, say: Say) -> None:
     A move that was done before is done again, which changes nothing.
     """
     clock, began, rate = SystemClock(), None, arguments.rate
-    for email, source, to in move_plans.read(Path(arguments.plan)):
+    for email, source, to in read_plan(Path(arguments.plan)):
         if rate and began is not None:
             await asyncio.sleep(max(0.0, began + 3600 / rate - clock.monotonic()))
         began = clock.monotonic()
@@ -293,3 +294,21 @@ def _place(config: Config) -> Place:
     return Place(
         settings.url, SystemClock(), Ids(), settings.direct_url, settings.synchronous_commit
     )
+
+
+def read_plan(file: Path) -> Sequence[tuple[str, str, str]]:
+    """Return e-mail address, source and target of each move: a line each. Raise CannotStart."""
+    try:
+        text = file.read_text("utf-8")
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else "not UTF-8"
+        raise CannotStart(f"{file} cannot be read: {why}") from None
+    steps = []
+    for number, line in enumerate(text.splitlines(), start=1):
+        words = line.split()
+        if not words or words[0].startswith("#"):
+            continue
+        if len(words) != PLAN_WORDS:
+            raise CannotStart(f"{file}, line {number}: must be EMAIL FROM TO")
+        steps.append((words[0], words[1], words[2]))
+    return steps

@@ -25,8 +25,7 @@ from outbox.events.sent_body import sent
 from outbox.queue.log.delivery_types import Attempt, shown
 
 LONGEST = 32_768
-
-
+"""Bytes of a body that a command may have in it; shells and systems refuse very long words."""
 WEEK = 7 * DAY
 SHOWN_ATTEMPTS = 12
 """Attempts in the list; of more, the first ones are left out."""
@@ -93,9 +92,6 @@ def course(page: DeliveryPage, now: int, zone: str) -> Course:
 
 def _local(at: int, zone: str) -> datetime:
     return datetime.fromtimestamp(at // SECOND, ZoneInfo(zone))
-
-
-"""Bytes of a body that a command may have in it; shells and systems refuse very long words."""
 
 
 async def show(request: web.Request, visitor: SignedIn) -> web.StreamResponse:

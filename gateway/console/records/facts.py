@@ -33,33 +33,10 @@ NARROW = 18
 """Characters that every column of a table shows."""
 PROSE = ("notes", "reason", "lostReason", "text")
 Cell = Callable[[Record], str]
-
-
+"""Returns HTML, or an empty text when the field is unset."""
 UNTIL_DONE = {"tasks": ("completed", False), "invoices": ("status", "pending")}
 """The column, by table, whose value says that something is still due."""
-DUE = "dueDate"
-
-
-def marks_overdue(resource: Resource, name: str) -> bool:
-    """Return whether a field of a resource is marked when its time has passed."""
-    return name == DUE and resource.table in UNTIL_DONE
-
-
-def is_overdue(record: Record, at: Moment) -> bool:
-    """Return whether a task or an invoice is open after its due date."""
-    column, value = UNTIL_DONE[record.resource.table]
-    due: Any = record["due_at"]
-    if due is None or record[column] != value:
-        return False
-    return at.has_passed(due, bool(record["due_day"]))
-
-
-def overdue_badge(texts: Texts) -> str:
-    """Return the mark, as a word."""
-    return f'<span class="badge is-overdue">{escape(texts("overdue"))}</span>'
-
-
-"""Returns HTML, or an empty text when the field is unset."""
+OVERDUE_FIELD = "dueDate"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +63,25 @@ class Fact:
     columns: Sequence[str] = ()
     numeric: Sequence[bool] = ()
     """Which columns are amounts and other numbers."""
+
+
+def marks_overdue(resource: Resource, name: str) -> bool:
+    """Return whether a field of a resource is marked when its time has passed."""
+    return name == OVERDUE_FIELD and resource.table in UNTIL_DONE
+
+
+def is_overdue(record: Record, at: Moment) -> bool:
+    """Return whether a task or an invoice is open after its due date."""
+    column, value = UNTIL_DONE[record.resource.table]
+    due: Any = record["due_at"]
+    if due is None or record[column] != value:
+        return False
+    return at.has_passed(due, bool(record["due_day"]))
+
+
+def overdue_badge(texts: Texts) -> str:
+    """Return the mark, as a word."""
+    return f'<span class="badge is-overdue">{escape(texts("overdue"))}</span>'
 
 
 def cell_of(resource: Resource, name: str, look: CellStyle) -> Cell:

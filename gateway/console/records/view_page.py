@@ -31,14 +31,13 @@ from outbox.events.event_history import EventQuery
 from outbox.queue.log.delivery_types import shown
 
 EVENTS = 10
-
-
+"""Events that the page of a record shows."""
 ACTIVITIES_SHOWN = 10
-
-
 RELATED_SHOWN = 5
 MOST_RELATED = 500
 """Records that one list looks at, and counts."""
+KINDS = {table: kind for kind, table in RELATED.items()}
+"""The kind of record of a table that an activity can be about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,10 +90,6 @@ async def related_of(
     return found
 
 
-KINDS = {table: kind for kind, table in RELATED.items()}
-"""The kind of record of a table that an activity can be about."""
-
-
 async def timeline_of(tx: Tx, actor: Actor, record: Record) -> tuple[Sequence[Record], bool] | None:
     """Return the latest activities about a record, and whether there are more.
 
@@ -105,9 +100,6 @@ async def timeline_of(tx: Tx, actor: Actor, record: Record) -> tuple[Sequence[Re
     query = Query(limit=ACTIVITIES_SHOWN, counted=False, filters={"relatedTo": record.id})
     page = await actions.page(tx, actor, ACTIVITIES, query)
     return page.records, page.onward is not None
-
-
-"""Events that the page of a record shows."""
 
 
 @dataclass(frozen=True, slots=True)
