@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
+from operator import attrgetter
 from typing import Any
 
 from gateway.cli.data.progress_bar import Progress
@@ -48,7 +49,8 @@ def must_be_known(migrations: Sequence[Applied], what: str) -> dict[str, int]:
             raise CannotStart(
                 f"{what} has another migration {applied.component} {applied.name} than this program"
             )
-    return {applied.component: applied.number for applied in sorted(migrations, key=_number)}
+    in_order = sorted(migrations, key=attrgetter("number"))
+    return {applied.component: applied.number for applied in in_order}
 
 
 def must_be_ours(tables: Sequence[Table], engine: Engine, what: str) -> None:
@@ -97,7 +99,3 @@ async def fill(
     await new.run(migrate_at_once, SOURCES)
     await new.run(queue_transfer.arrive)
     return total
-
-
-def _number(applied: Applied) -> int:
-    return applied.number

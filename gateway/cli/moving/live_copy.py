@@ -195,7 +195,7 @@ class LiveCopy:
         places = [names.index(name) for name in key]
         among = await self._source.among(table)
         order = f" order by {shape.generated}" if shape.generated else ""
-        vanished = {self._key(one): one for one in keys}
+        vanished = {tuple(json.loads(text)): text for text in keys}
         rows: list[Values] = []
         for part in _parts(list(keys)):
             text = f"select {', '.join(names)} from {table} where {among}{_left_out(table)}{order}"
@@ -279,9 +279,6 @@ class LiveCopy:
                 row["due_at"] += FAR
             made.append(tuple(row.values()))
         return self._target.fitted(Table(name, tuple(kinds[one] for one in names), 0), made)
-
-    def _key(self, text: str) -> Key:
-        return tuple(json.loads(text))
 
     def _compare(self, table: str, sent: Digest, stored: Digest) -> None:
         if sent.value != stored.value:

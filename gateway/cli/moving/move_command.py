@@ -249,16 +249,13 @@ class Move:
         copying = OwnerCopy(self._owner_id, (self._source, self._target), rings, seen)
         async with self._source.transaction() as source, self._target.transaction() as target:
             await copying.copy(source, target)
-            await self._verify(source, target, rings)
+            proof = ChainProof(self._owner_id, (self._source, self._target), rings)
+            await proof.advance(source, target, ())
+            self.sentences = proof.sentences
             await _seal_certificates(target, self._owner_id, rings)
             arrived = MoveState("here", self._here.move_id, self._ends[0])
             await owner_moves.stand(target, self._owner_id, arrived)
         return copying.rows
-
-    async def _verify(self, source: Tx, target: Tx, rings: Rings) -> None:
-        proof = ChainProof(self._owner_id, (self._source, self._target), rings)
-        await proof.advance(source, target, ())
-        self.sentences = proof.sentences
 
     async def _fan_out(self) -> None:
         """Make the deliveries of all events of the owner."""

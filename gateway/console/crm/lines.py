@@ -35,6 +35,7 @@ KINDS = (QUOTE, INVOICE)
 FOUND = 8
 """Products that a search offers."""
 LONGEST = 200
+AMOUNTS_SHOWN = ("subtotal", "discount", "shipping", "total")
 UNFILLED = ("required", "too_few")
 """Codes of faults of a document that has no lines yet."""
 
@@ -95,7 +96,11 @@ async def edit(
         "record": None if record_id is None else {"id": record_id}, "found": looked.found,
         "find": asked.find, "faults": faults, "told": list(dict.fromkeys(faults.values())),
         "sums": [line.total / 100 for line in document_lines.read(columns.get("items", "[]"))],
-        "amounts": [(name, columns[name] / 100) for name in _shown(kind, columns)],
+        "amounts": [
+            (name, columns[name] / 100)
+            for name in AMOUNTS_SHOWN
+            if name in columns and name in kind.resource.named
+        ],
     }  # fmt: skip
     if "HX-Request" not in request.headers:
         more = {one: context[one] for one in ("found", "find", "told", "sums", "amounts")}
@@ -129,8 +134,3 @@ def _line(product: Record, texts: Texts) -> Mapping[str, str]:
         "id": "", "productId": product.id, "description": product["name"], "quantity": "1",
         "unitPrice": typed_numbers.written(product.shown("price"), texts, 2), "discount": "",
     }  # fmt: skip
-
-
-def _shown(kind: Kind, columns: Mapping[str, Any]) -> Sequence[str]:
-    named = ("subtotal", "discount", "shipping", "total")
-    return [name for name in named if name in columns and name in kind.resource.named]

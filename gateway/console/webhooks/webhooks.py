@@ -22,7 +22,6 @@ from gateway.server.installation import WEBHOOK_RULES
 from outbox.queue.log.chart_figures import total
 from outbox.queue.log.delivery_types import COUNTED, shown
 from outbox.sending.request import SECRET_BYTES, new_secret
-from outbox.webhooks import Webhook
 
 LIST = "/console/webhooks"
 
@@ -94,7 +93,9 @@ async def show(request: web.Request, visitor: SignedIn) -> web.StreamResponse:
         twins = await request.app[DB].read(subscriptions.twins_of, visitor.actor, webhook_id)
     context: dict[str, Any] = {
         "webhook": webhook, "state": display.webhook_state(webhook), "health": page.health,
-        "cap": COUNTED, "others": _others(webhook),
+        "cap": COUNTED, "others": [
+            name for name in settings.names_of(webhook.operational) if name not in webhook.events
+        ],
         "state_of": lambda delivery: shown(delivery, webhook.state == "active"),
         "found": None, "attempt": None, "certified": None, "reason": "",
         "here": f"{LIST}/{webhook_id}", "twins": twins,
@@ -111,11 +112,6 @@ async def show(request: web.Request, visitor: SignedIn) -> web.StreamResponse:
         "last_sequence": page.last_sequence, **webhook_form.settings(request, webhook),
     }  # fmt: skip
     return polling.live(request, visitor, "webhook.html", "parts/webhook_health.html", context)
-
-
-def _others(webhook: Webhook) -> list[str]:
-    """Return the events that the webhook could subscribe to, but does not."""
-    return [one for one in settings.names_of(webhook.operational) if one not in webhook.events]
 
 
 async def edit_page(request: web.Request, visitor: SignedIn) -> web.StreamResponse:
