@@ -25,8 +25,8 @@ HOME = "/console"
 
 
 async def welcome(
-    request: web.Request, visitor: SignedIn, user_id: str, where: str, kept: Kept | None = None,
-    *, created: bool = False,
+    request: web.Request, visitor: SignedIn, user_id: str, where: str,
+    kept_form: Kept | None = None, *, created: bool = False,
 ) -> web.StreamResponse:  # fmt: skip
     """Start a session; redirect to `where`, or to the form that was kept.
 
@@ -38,12 +38,12 @@ async def welcome(
         request, visitor, user_id, proofs.facts_of(request) if new else None
     )
     response = pages.to(where)
-    if kept is not None and not kept_forms.belongs(kept, user_id):
+    if kept_form is not None and not kept_forms.belongs(kept_form, user_id):
         response = pages.to(HOME, "form_dropped")
-    elif kept is not None:
+    elif kept_form is not None:
         session = await request.app[DB].read(sessions.find, token)
-        await kept_forms.later(request, SignedIn(token, False, session), kept)
-        response = pages.to(kept.page, "form_back")
+        await kept_forms.later(request, SignedIn(token, False, session), kept_form)
+        response = pages.to(kept_form.page, "form_back")
     guard.give_cookie(request, response, token, request.app[ACCOUNT_RULES].session_seconds)
     remember_browser(request, response, user_id)
     return response

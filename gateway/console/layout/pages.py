@@ -187,10 +187,10 @@ async def _answer(
         response = refused(request, visitor, Refusal("rate_limited", "error.crowded", facts=facts))
     except DatabaseUnavailable as fault:
         logger().warning("console_database", error_kind=fault.kinds[-1])
-        found = of_database(fault, commits.get(), "")
-        facts = {} if found.code != "misdirected" else found.facts
+        mapped = of_database(fault, commits.get(), "")
+        facts = {} if mapped.code != "misdirected" else mapped.facts
         response = refused(
-            request, visitor, Refusal(found.code, f"error.{found.code}_help", facts=facts)
+            request, visitor, Refusal(mapped.code, f"error.{mapped.code}_help", facts=facts)
         )
     except (web.HTTPException, ConnectionError):
         raise
@@ -228,8 +228,10 @@ async def _acted(request: web.Request, visitor: SignedIn, act: Act) -> web.Strea
         response = await act(visitor)
     except Refusal as refusal:
         response = refused(request, visitor, refusal)
-    kept = request.method == "GET" and visitor.session is not None and visitor.session.reveals
-    return await kept_forms.bring_back(request, visitor, response) if kept else response
+    may_bring_back = (
+        request.method == "GET" and visitor.session is not None and visitor.session.reveals
+    )
+    return await kept_forms.bring_back(request, visitor, response) if may_bring_back else response
 
 
 def charge(request: web.Request, visitor: SignedIn, tokens: int) -> None:
@@ -292,8 +294,8 @@ async def nowhere(request: web.Request, visitor: SignedIn) -> web.StreamResponse
     One with a slash behind it leads to the page without the slash.
     """
     plain = request.path.rstrip("/")
-    found = request.path != plain and error_pages.methods_at(request.app, plain)
-    if found and request.method in guard.SAFE and request.method in found:
+    methods = request.path != plain and error_pages.methods_at(request.app, plain)
+    if methods and request.method in guard.SAFE and request.method in methods:
         return to(f"{plain}?{request.rel_url.raw_query_string}".rstrip("?"))
     allowed = error_pages.methods_at(request.app, request.path)
     if allowed:

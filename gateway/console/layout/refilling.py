@@ -78,9 +78,9 @@ class _Filler(HTMLParser):
             self._select = name
             self.parts.append(raw)
         elif tag == "option" and self._select in self._typed:
-            chosen = named.get("value") in self._typed[self._select or ""]
+            selected = named.get("value") in self._typed[self._select or ""]
             self._left.pop(self._select or "", None)
-            self.parts.append(_tag(tag, attrs, "selected", chosen))
+            self.parts.append(_tag(tag, attrs, "selected", selected))
         elif tag == "textarea" and name in self._left:
             # The first line feed after the tag belongs to the tag.
             self.parts.append(f"{raw}\n{escape(self._next(name))}")

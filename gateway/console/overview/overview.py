@@ -77,14 +77,14 @@ async def index(request: web.Request, visitor: SignedIn) -> web.StreamResponse:
 
 
 async def _today(request: web.Request, visitor: SignedIn) -> dict[str, Any]:
-    found = await request.app[DB].scan(visitor.actor.owner_id, today.today, visitor.actor)
+    figures = await request.app[DB].scan(visitor.actor.owner_id, today.today, visitor.actor)
     reader = request[READER]
 
     def at_most(count: int) -> str:
         return reader.texts.number(count) + ("+" if count >= today.MOST else "")
 
     return {
-        "today": found, "iso": calendar_days.date_of(found.day, is_day=True, reader=reader),
+        "today": figures, "iso": calendar_days.date_of(figures.day, is_day=True, reader=reader),
         "tasks_cap": task_days.MOST, "most_stages": MOST_STAGES, "at_most": at_most,
     }  # fmt: skip
 

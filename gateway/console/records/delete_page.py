@@ -56,10 +56,10 @@ async def _going(
     tx: Tx, section: ResourcePages, actor: Actor, record_id: str
 ) -> tuple[Record, Going]:
     record = await actions.read(tx, actor, section.resource, record_id)
-    found = []
+    going = []
     for cascade, count in await cascades.counted(tx, section.resource, actor.owner_id, record_id):
         target = BY_TABLE.get(cascade.table)
         if count and target is not None:
             how = "removed" if isinstance(cascade, Remove) else "kept"
-            found.append((how, target, count))
-    return record, found
+            going.append((how, target, count))
+    return record, going

@@ -189,14 +189,16 @@ def _due(look: CellStyle, record: Record, column: str, day: str) -> str:
 def _reference(look: CellStyle, record: Record, field: Field) -> str:
     target = target_of(record, field, look.links)
     links = []
-    for one in ids_in(record, field):
-        shown = look.names.get(one)
+    for record_id in ids_in(record, field):
+        shown = look.names.get(record_id)
         if target is None or shown is None:
-            links.append(f"<code>{html.escape(one)}</code>")
+            links.append(f"<code>{html.escape(record_id)}</code>")
         else:
-            name = html.escape(inert(shown) or one)
+            name = html.escape(inert(shown) or record_id)
             whole = f' title="{name}"' if len(name) > NARROW else ""
-            links.append(f'<a href="/console/{target.plural}/{one}"{whole}><bdi>{name}</bdi></a>')
+            links.append(
+                f'<a href="/console/{target.plural}/{record_id}"{whole}><bdi>{name}</bdi></a>'
+            )
     return ", ".join(links)
 
 

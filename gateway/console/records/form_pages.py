@@ -59,15 +59,17 @@ async def new(
     texts = request[READER].texts
     form_inputs = section.inputs(texts, creating=True)
     typed = typed_values.of_defaults(section.writable(creating=True), form_inputs, texts)
-    for one in form_inputs:
-        text = request.query.get(one.name, "")[:LONGEST].replace("\0", "")
+    for form_input in form_inputs:
+        text = request.query.get(form_input.name, "")[:LONGEST].replace("\0", "")
         if not text:
             continue
-        if one.kind in ("record", "records"):
-            picked = await request.app[DB].read(_named, section, visitor.actor, one, text, request)
-            typed[one.name] = picked if one.kind == "record" else [picked]
-        elif one.kind in ("text", "long", "choice", "time"):
-            typed[one.name] = text
+        if form_input.kind in ("record", "records"):
+            picked = await request.app[DB].read(
+                _named, section, visitor.actor, form_input, text, request
+            )
+            typed[form_input.name] = picked if form_input.kind == "record" else [picked]
+        elif form_input.kind in ("text", "long", "choice", "time"):
+            typed[form_input.name] = text
     shown = _grouped(section, form_inputs, next(iter(section.parts.groups), ""))
     return _show(section, request, visitor, Filled(inputs=shown, typed=typed))
 
@@ -125,13 +127,13 @@ async def edit(
     typed, unclear = await _resolved(section, request, actor, form_inputs, form)
     was, version = form.text("was"), form.text("version")
     saved = typed_values.of_record(record, every, texts, actor.zone, names)
-    kept: dict[str, Any] = {
+    shown: dict[str, Any] = {
         "inputs": every, "record": record, "version": version, "typed": {**saved, **typed},
         "was": {**_was(section, every, saved), group: was},
     }  # fmt: skip
     if unclear or (rows := _rows(form_inputs, form)):
         rows = {} if unclear else rows
-        return _show(section, request, visitor, Filled(unclear=unclear, rows=rows, **kept))
+        return _show(section, request, visitor, Filled(unclear=unclear, rows=rows, **shown))
     changed = _changed(form_inputs, typed, was)
     if group and not _changed(form_inputs, saved, was):
         # Other sections may have been saved meanwhile; this one is as it was.
@@ -143,7 +145,7 @@ async def edit(
     except Refusal as refusal:
         if refusal.code == "precondition_failed":
             return await _raced(section, request, visitor, form_inputs, typed, was)
-        return _show(section, request, visitor, Filled(refusal=refusal, **kept))
+        return _show(section, request, visitor, Filled(refusal=refusal, **shown))
     if not group:
         return pages.to(f"{section.path}/{record.id}", "saved")
     return pages.to(f"{section.path}/{record.id}/edit?saved={group}#of-{group}")
@@ -154,12 +156,12 @@ async def suggest(
 ) -> web.StreamResponse:
     """Return options for what is typed into an input of a record: the only query parameter."""
     text = next(iter(request.query.values()), "").strip()[:LONGEST].replace("\0", "")
-    actor, found = visitor.actor, list[Match]()
+    actor, matches = visitor.actor, list[Match]()
     if text:
-        found = await request.app[DB].scan(
+        matches = await request.app[DB].scan(
             actor.owner_id, reference_search.matches, actor, section.resource, text
         )
-    context = {"options": reference_search.options(found)}
+    context = {"options": reference_search.options(matches)}
     return templates.render(request, visitor, "parts/record_options.html", context)
 
 
@@ -217,10 +219,10 @@ def _unknown(value: Picked | list[Picked]) -> bool:
 
 
 async def _named(
-    tx: Tx, section: ResourcePages, actor: Actor, one: Input, text: str, request: web.Request
+    tx: Tx, section: ResourcePages, actor: Actor, form_input: Input, text: str, request: web.Request
 ) -> Picked:
     """Return a record that the address names by its id."""
-    target = reference_search.target_of(section.resource, one, request.query)
+    target = reference_search.target_of(section.resource, form_input, request.query)
     if target is None or not is_id(text):
         return Picked(text)
     names = await references.named(tx, actor, target, [text.lower()])
@@ -316,8 +318,8 @@ def _show(
     if refusal is not None:
         faults = typed_values.faults(texts, refusal.faults, filled.inputs, filled.typed)
         message = "" if faults else wording.refused(texts, refusal)
-    for name, found in filled.unclear.items():
-        faults[name] = texts("records.unclear" if found else "records.nobody")
+    for name, matches in filled.unclear.items():
+        faults[name] = texts("records.unclear" if matches else "records.nobody")
     shown = filled.inputs
     groups = [
         (group, grouped)

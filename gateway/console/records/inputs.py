@@ -63,12 +63,14 @@ def inputs(texts: Texts, fields: Sequence[Field]) -> list[Input]:
 @cache
 def _of_field(texts: Texts, field: Field) -> Input:
     hint, required = wording.hint_of(texts, field), field.required or not field.nullable
-    one = _input(texts, field.name, field.format.schema, hint, required, wording.noun_of(field))
+    field_input = _input(
+        texts, field.name, field.format.schema, hint, required, wording.noun_of(field)
+    )
     if field.reference is not None:
         kind: Kind = "records" if field.listed_in else "record"
-        return replace(one, kind=kind, to=field.reference.table, by=field.reference.by)
+        return replace(field_input, kind=kind, to=field.reference.table, by=field.reference.by)
     day = next((beside.column for beside in field.beside if beside.part), "")
-    return replace(one, day=day)
+    return replace(field_input, day=day)
 
 
 def kind_of(schema: Mapping[str, Any]) -> Kind:

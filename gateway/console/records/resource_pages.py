@@ -88,13 +88,13 @@ class ResourcePages:
         known = f"{self.resource.noun.replace(' ', '_')}_{change}"
         return known if f"done.{known}" in texts else f"record_{change}"
 
-    def _columns(self, texts: Texts, one: Input) -> Iterator[Input]:
+    def _columns(self, texts: Texts, form_input: Input) -> Iterator[Input]:
         """Yield the columns of an input with rows that the form has."""
-        left_out = self.parts.columns_left_out.get(one.name, ())
-        for column in one.columns:
-            choices = self.parts.choices.get(f"{one.name}.{column.name}")
+        left_out = self.parts.columns_left_out.get(form_input.name, ())
+        for column in form_input.columns:
+            choices = self.parts.choices.get(f"{form_input.name}.{column.name}")
             if choices is not None:
-                hint = texts(f"choice_hint.{self.resource.noun}.{one.name}.{column.name}")
+                hint = texts(f"choice_hint.{self.resource.noun}.{form_input.name}.{column.name}")
                 yield replace(column, kind="choice", options=choices, hint=hint)
             elif column.name not in left_out:
                 yield column

@@ -44,54 +44,54 @@ def of_record(
 ) -> Typed:
     """Return the values of a record as they would be typed; `names` are those it refers to."""
     typed: dict[str, Any] = {}
-    for one in inputs:
-        value = record.shown(one.name)
-        if one.kind == "time":
-            typed[one.name] = _local(record, one, zone)
-        elif one.kind == "record":
-            typed[one.name] = Picked(names.get(value, value), value) if value else Picked()
-        elif one.kind == "records":
-            typed[one.name] = [Picked(names.get(each, each), each) for each in value or ()]
+    for form_input in inputs:
+        value = record.shown(form_input.name)
+        if form_input.kind == "time":
+            typed[form_input.name] = _local(record, form_input, zone)
+        elif form_input.kind == "record":
+            typed[form_input.name] = Picked(names.get(value, value), value) if value else Picked()
+        elif form_input.kind == "records":
+            typed[form_input.name] = [Picked(names.get(each, each), each) for each in value or ()]
         else:
-            typed[one.name] = _text(one, value, texts)
+            typed[form_input.name] = _text(form_input, value, texts)
     return typed
 
 
 def of_defaults(fields: Sequence[Field], inputs: Sequence[Input], texts: Texts) -> dict[str, Any]:
     """Return the default values as they would be typed."""
     typed: dict[str, Any] = {}
-    for field, one in zip(fields, inputs, strict=True):
+    for field, form_input in zip(fields, inputs, strict=True):
         show, value = field.format.show, field.default
-        if one.kind == "record":
-            typed[one.name] = Picked()
-        elif one.kind == "records":
-            typed[one.name] = []
+        if form_input.kind == "record":
+            typed[form_input.name] = Picked()
+        elif form_input.kind == "records":
+            typed[form_input.name] = []
         else:
             shown = show(value) if show and value is not None else value
-            typed[one.name] = _text(one, shown, texts)
+            typed[form_input.name] = _text(form_input, shown, texts)
     return typed
 
 
 def of_form(form: Form, inputs: Sequence[Input], prefix: str = "") -> dict[str, Any]:
     """Return what was typed into the inputs, without empty rows."""
     typed: dict[str, Any] = {}
-    for one in inputs:
-        name = prefix + one.name
-        if one.kind == "box":
-            typed[one.name] = bool(form.all(name))
-        elif one.kind == "rows":
-            typed[one.name] = _rows(form, one, name)
-        elif one.kind == "several":
-            typed[one.name] = list(form.all(name))
-        elif one.kind == "record":
-            typed[one.name] = picked(form, name)
-        elif one.kind == "records":
-            typed[one.name] = several_picked(form, name)
-        elif one.kind == "time":
+    for form_input in inputs:
+        name = prefix + form_input.name
+        if form_input.kind == "box":
+            typed[form_input.name] = bool(form.all(name))
+        elif form_input.kind == "rows":
+            typed[form_input.name] = _rows(form, form_input, name)
+        elif form_input.kind == "several":
+            typed[form_input.name] = list(form.all(name))
+        elif form_input.kind == "record":
+            typed[form_input.name] = picked(form, name)
+        elif form_input.kind == "records":
+            typed[form_input.name] = several_picked(form, name)
+        elif form_input.kind == "time":
             day, time = form.text(name).strip(), form.text(f"{name}.time").strip()
-            typed[one.name] = f"{day}T{time}" if time else day
+            typed[form_input.name] = f"{day}T{time}" if time else day
         else:
-            typed[one.name] = form.text(name).replace("\r\n", "\n").strip()
+            typed[form_input.name] = form.text(name).replace("\r\n", "\n").strip()
     return typed
 
 
@@ -105,19 +105,19 @@ def values(
     """
     values: dict[str, Any] = {}
     value: Any
-    for one in inputs:
-        if one.kind == "time":
-            value = instant(typed[one.name], zone, bare=bool(one.day))
-        elif one.kind == "record":
-            value = typed[one.name].id or typed[one.name].text or None
-        elif one.kind == "records":
-            value = [picked.id or picked.text for picked in typed[one.name]] or None
+    for form_input in inputs:
+        if form_input.kind == "time":
+            value = instant(typed[form_input.name], zone, bare=bool(form_input.day))
+        elif form_input.kind == "record":
+            value = typed[form_input.name].id or typed[form_input.name].text or None
+        elif form_input.kind == "records":
+            value = [picked.id or picked.text for picked in typed[form_input.name]] or None
         else:
-            value = _value(one, typed[one.name], texts)
-        if value is not None or (one.required and not creating):
-            values[one.name] = "" if value is None else value
+            value = _value(form_input, typed[form_input.name], texts)
+        if value is not None or (form_input.required and not creating):
+            values[form_input.name] = "" if value is None else value
         elif not creating:
-            values[one.name] = None
+            values[form_input.name] = None
     return values
 
 
@@ -125,13 +125,17 @@ def faults(
     texts: Texts, faults: Sequence[Fault], inputs: Sequence[Input], typed: Typed
 ) -> dict[str, str]:
     """Return the messages by the name of the input; those of no input are under ""."""
-    names = [one.name for one in inputs]
-    for one in inputs:
-        if one.kind == "records":
-            names += [f"{one.name}[{row}]" for row in range(len(typed[one.name]))]
-        if one.kind == "rows":
-            rows = range(len(typed[one.name]))
-            names += [f"{one.name}[{row}].{column.name}" for row in rows for column in one.columns]
+    names = [form_input.name for form_input in inputs]
+    for form_input in inputs:
+        if form_input.kind == "records":
+            names += [f"{form_input.name}[{row}]" for row in range(len(typed[form_input.name]))]
+        if form_input.kind == "rows":
+            rows = range(len(typed[form_input.name]))
+            names += [
+                f"{form_input.name}[{row}].{column.name}"
+                for row in rows
+                for column in form_input.columns
+            ]
     placed: dict[str, list[Fault]] = {}
     for fault in faults:
         places = [name for name in names if f"{fault.field}[".startswith((f"{name}[", f"{name}."))]
@@ -139,59 +143,60 @@ def faults(
     return {name: wording.together(texts, some) for name, some in placed.items()}
 
 
-def _text(one: Input, value: Any, texts: Texts) -> Any:
-    if one.kind == "box":
+def _text(form_input: Input, value: Any, texts: Texts) -> Any:
+    if form_input.kind == "box":
         return bool(value)
-    if one.kind == "rows":
+    if form_input.kind == "rows":
         return [
-            {c.name: _text(c, row.get(c.name), texts) for c in one.columns} for row in value or ()
+            {c.name: _text(c, row.get(c.name), texts) for c in form_input.columns}
+            for row in value or ()
         ]
-    if one.kind == "several":
+    if form_input.kind == "several":
         return list(value or ())
     if value is None:
         return ""
-    if one.kind == "lines":
+    if form_input.kind == "lines":
         return "\n".join(value)
-    if one.kind == "json":
+    if form_input.kind == "json":
         return json.format(json.encode(value)).decode()
-    if one.kind in ("number", "money"):
-        return typed_numbers.written(value, texts, 2 if one.kind == "money" else None)
-    return masked(one.name, str(value))
+    if form_input.kind in ("number", "money"):
+        return typed_numbers.written(value, texts, 2 if form_input.kind == "money" else None)
+    return masked(form_input.name, str(value))
 
 
-def rows_sent(form: Form, one: Input) -> int:
+def rows_sent(form: Form, form_input: Input) -> int:
     """Return the number of rows of an input in a form, also empty ones."""
-    columns = [column for column in one.columns if column.kind != "box"]
+    columns = [column for column in form_input.columns if column.kind != "box"]
     place = 0
-    while any(form.all(f"{one.name}[{place}].{column.name}") for column in columns):
+    while any(form.all(f"{form_input.name}[{place}].{column.name}") for column in columns):
         place += 1
     return place
 
 
-def _rows(form: Form, one: Input, name: str) -> list[dict[str, Any]]:
+def _rows(form: Form, form_input: Input, name: str) -> list[dict[str, Any]]:
     rows = []
-    columns = [column for column in one.columns if column.kind != "box"]
+    columns = [column for column in form_input.columns if column.kind != "box"]
     # A box that is not ticked is not sent, but every row has a text.
-    for place in range(rows_sent(form, one)):
-        row = of_form(form, one.columns, f"{name}[{place}].")
+    for place in range(rows_sent(form, form_input)):
+        row = of_form(form, form_input.columns, f"{name}[{place}].")
         # A choice is never empty.
         if any(row[column.name] for column in columns if column.kind != "choice"):
             rows.append(row)
     return rows
 
 
-def _value(one: Input, text: Any, texts: Texts) -> Any:
-    if one.kind in ("box", "several"):
+def _value(form_input: Input, text: Any, texts: Texts) -> Any:
+    if form_input.kind in ("box", "several"):
         return text
-    if one.kind == "rows":
-        return [values(row, one.columns, texts, creating=True) for row in text]
-    if one.kind == "lines":
+    if form_input.kind == "rows":
+        return [values(row, form_input.columns, texts, creating=True) for row in text]
+    if form_input.kind == "lines":
         return [line for line in map(str.strip, text.splitlines()) if line] or None
     if not text:
         return None
-    if one.kind == "json":
+    if form_input.kind == "json":
         return _object(text)
-    return typed_numbers.number(text, texts) if one.kind in ("number", "money") else text
+    return typed_numbers.number(text, texts) if form_input.kind in ("number", "money") else text
 
 
 def _object(text: str) -> Any:
@@ -202,9 +207,11 @@ def _object(text: str) -> Any:
         return text
 
 
-def _local(record: Record, one: Input, zone: str) -> str:
-    micros = record[record.resource.named[one.name].column]
-    return "" if micros is None else local(micros, zone, bare=bool(one.day and record[one.day]))
+def _local(record: Record, form_input: Input, zone: str) -> str:
+    micros = record[record.resource.named[form_input.name].column]
+    if micros is None:
+        return ""
+    return local(micros, zone, bare=bool(form_input.day and record[form_input.day]))
 
 
 def local(micros: int, zone: str, *, bare: bool) -> str:
@@ -242,10 +249,10 @@ def picked(form: Form, name: str) -> Picked:
 
     The id stands for the text only while the text is the one that was shown with it.
     """
-    text, chosen = form.text(name).strip(), form.text(f"{name}.pick").lower()
+    text, pick = form.text(name).strip(), form.text(f"{name}.pick").lower()
     known, shown = form.text(f"{name}.is").lower(), form.text(f"{name}.as")
-    if is_id(chosen):
-        return Picked(text or chosen, chosen)
+    if is_id(pick):
+        return Picked(text or pick, pick)
     marked = MARKED.search(text)
     if marked is not None:
         return Picked(text, marked[1])
@@ -256,10 +263,10 @@ def picked(form: Form, name: str) -> Picked:
 
 def several_picked(form: Form, name: str) -> list[Picked]:
     """Return what was typed into a list of such inputs, without empty ones."""
-    found, place = [], 0
+    all_picked, place = [], 0
     while form.all(f"{name}[{place}]"):
-        one = picked(form, f"{name}[{place}]")
-        if one.text:
-            found.append(one)
+        record = picked(form, f"{name}[{place}]")
+        if record.text:
+            all_picked.append(record)
         place += 1
-    return found
+    return all_picked

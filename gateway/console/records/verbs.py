@@ -223,7 +223,7 @@ async def act(
         )
         takes = [check(verb.fields_of or verb.resource, values, from_json=True, takes=verb.takes)]
     try:
-        made = await request.app[DB].write(verb.unit, visitor.actor, record_id, *takes)
+        record_after = await request.app[DB].write(verb.unit, visitor.actor, record_id, *takes)
     except Refusal as refusal:
         if refusal.code not in TOLD and not refusal.faults:
             raise
@@ -236,7 +236,7 @@ async def act(
     done = verb.done or f"{verb.resource.noun}_{verb.name}"
     if form.all("list"):
         return pages.to(list_at(verb.resource, form.text("list")), done)
-    return pages.to(f"/console/{made.resource.plural}/{made.id}", done)
+    return pages.to(f"/console/{record_after.resource.plural}/{record_after.id}", done)
 
 
 def _inputs(verb: Verb, texts: Texts) -> list[Input]:

@@ -81,13 +81,13 @@ async def related_of(
 
     Each list reads at most MOST_RELATED + 1 rows: those of a record with very many are a part.
     """
-    found = []
+    related = []
     for section, offered in pointing:
         query = Query(limit=RELATED_SHOWN)
         query.few(section.resource, offered, record.id, MOST_RELATED + 1)
         page = await actions.page(tx, actor, section.resource, query)
-        found.append(Pointing(section, offered, page.records, page.total))
-    return found
+        related.append(Pointing(section, offered, page.records, page.total))
+    return related
 
 
 async def timeline_of(tx: Tx, actor: Actor, record: Record) -> tuple[Sequence[Record], bool] | None:
@@ -153,15 +153,15 @@ class View:
         db, actor, record_id = request.app[DB], visitor.actor, pages.id_of(request)
         record = await db.read(actions.read, actor, self.section.resource, record_id)
         query = EventQuery(cause=record_id)
-        found = await db.scan(
+        result = await db.scan(
             actor.owner_id, delivery_search.events, actor, db.clock, query, after=None
         )
-        active = {one.id for one in found.webhooks if one.state == "active"}
+        active = {one.id for one in result.webhooks if one.state == "active"}
         context = {
             "section": self.section, "words": self.section.words(request), "record": record,
-            "heading": self.section.heading(record), "found": found,
-            "events": found.events[:EVENTS],
-            "urls": {one.id: one.description or one.url for one in found.webhooks},
+            "heading": self.section.heading(record), "found": result,
+            "events": result.events[:EVENTS],
+            "urls": {one.id: one.description or one.url for one in result.webhooks},
             "state_of": lambda one: shown(one, one.webhook_id in active),
         }  # fmt: skip
         alone = "HX-Request" not in request.headers
@@ -207,11 +207,11 @@ class View:
     async def _viewed(self, tx: Tx, actor: Actor, record_id: str) -> Viewed:
         section = self.section
         record, names = await section.one(tx, actor, record_id)
-        found = await timeline_of(tx, actor, record)
+        timeline = await timeline_of(tx, actor, record)
         pointing = await related_of(tx, actor, record, self.pointing)
         more = section.parts.more
         beside = await more(tx, actor, record) if more is not None else {}
-        latest, further = found if found is not None else (None, False)
+        latest, further = timeline if timeline is not None else (None, False)
         return Viewed(record, names, latest, further, pointing, beside)
 
 

@@ -84,10 +84,10 @@ async def apply(request: web.Request, visitor: SignedIn, form: Form) -> web.Stre
 
 async def made(request: web.Request, visitor: SignedIn) -> web.StreamResponse:
     """Show the secrets of new webhooks, once."""
-    kept = await reveal.now(request, visitor, SUBJECT)
-    if kept is None:
+    secrets = await reveal.now(request, visitor, SUBJECT)
+    if secrets is None:
         return pages.to(LIST)
-    context = {"created": json.decode(kept, type=list[Created])}
+    context = {"created": json.decode(secrets, type=list[Created])}
     return templates.render(request, visitor, "webhook_file_made.html", context)
 
 

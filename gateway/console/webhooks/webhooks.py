@@ -149,11 +149,11 @@ async def edit(request: web.Request, visitor: SignedIn, form: Form) -> web.Strea
 
 async def unmatched_page(request: web.Request, visitor: SignedIn) -> web.StreamResponse:
     """Ask what to do with waiting deliveries that do not match the settings."""
-    webhook, found = await subscriptions.standing(
+    webhook, standing = await subscriptions.standing(
         request.app[DB], visitor.actor, pages.id_of(request)
     )
     return templates.render(
-        request, visitor, "unmatched.html", {"webhook": webhook, "found": found}
+        request, visitor, "unmatched.html", {"webhook": webhook, "found": standing}
     )
 
 
