@@ -30,9 +30,9 @@ class Parser(argparse.ArgumentParser):
         if action.choices is None or value in action.choices:
             return
         close = difflib.get_close_matches(str(value), choices, n=1)
-        what = action.metavar or "/".join(action.option_strings)
+        named = action.metavar or "/".join(action.option_strings)
         told = f"; did you mean {close[0]}?" if close else f"; there are {', '.join(choices)}"
-        raise argparse.ArgumentError(None, f"unknown {what}: {value}{told}")
+        raise argparse.ArgumentError(None, f"unknown {named}: {value}{told}")
 
     def refuse(self, words: Sequence[str]) -> NoReturn:
         """Report arguments that the command does not take. They may be secret keys."""

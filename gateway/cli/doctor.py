@@ -174,14 +174,15 @@ async def _list_moved(config: Config, say: Say, *, as_json: bool) -> None:
     after: str | None = ""
     async with existing(config) as db:
         while after is not None:
-            found, after = await db.read(requested_urls.moved, after, WEBHOOKS_AT_ONCE)
-            listed += len(found)
-            for one in found:
+            webhooks, after = await db.read(requested_urls.moved, after, WEBHOOKS_AT_ONCE)
+            listed += len(webhooks)
+            for webhook in webhooks:
                 if as_json:
-                    say(json.encode({"id": one.id, "url": one.url, "before": one.before}).decode())
+                    fields = {"id": webhook.id, "url": webhook.url, "before": webhook.before}
+                    say(json.encode(fields).decode())
                     continue
-                say(f"{one.id}  {tables.inert(one.url)}")
-                say(t("cli.doctor.before", path=tables.inert(one.before)))
+                say(f"{webhook.id}  {tables.inert(webhook.url)}")
+                say(t("cli.doctor.before", path=tables.inert(webhook.before)))
     if not as_json:
         say(t("cli.doctor.moved" if listed else "cli.doctor.none_moved"))
 

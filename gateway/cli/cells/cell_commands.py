@@ -39,11 +39,11 @@ async def listed(config: Config, arguments: Namespace, say: Say) -> None:
 
 async def planned(config: Config, arguments: Namespace, say: Say) -> None:
     """Print the moves that balance the cells: what `carteiro move --plan` takes."""
-    found = {}
+    owners = {}
     for name, own in configurations(config).items():
         async with existing(own) as db:
-            found[name] = await db.scan(DUTIES, loads.owners)
-    steps = loads.plan(found)
+            owners[name] = await db.scan(DUTIES, loads.owners)
+    steps = loads.plan(owners)
     if arguments.json:
         rows = [
             {"email": one.email, "from": one.source, "to": one.target, "load": one.load}

@@ -113,8 +113,8 @@ class Writer:
                     raise Refused(
                         f"{method} {path} returned {answer.status}: {text}", answer.status
                     )
-                made: str = (await answer.json())["id"]
-                return made
+                record_id: str = (await answer.json())["id"]
+                return record_id
         except (aiohttp.ClientError, TimeoutError) as error:
             raise DemoFault(f"the gateway is not reachable: {error}") from error
 
