@@ -1,9 +1,10 @@
 """How much a job may do at once, so that it does not delay the writes of others.
 
-Each process measures how long the writes of others take while a step of a job runs, and how long
-they take while all jobs rest. A step that delays them makes the next one smaller, and when it is as
-small as it can be, the rest before it longer. Where nobody else writes, a job neither rests nor
-does less than it can. Work is counted in rows, never in a rate.
+Each process measures how long the writes of clients take while a step of a job runs or what it has
+made is delivered, and how long they take when all jobs have rested for a while, which they do every
+few seconds. A step that delays them makes the next one smaller, and when it is as small as it can
+be, the rest before it longer. Where nobody else writes, a job neither rests nor does less than it
+can. Work is counted in rows, never in a rate.
 """
 
 from __future__ import annotations
@@ -25,14 +26,19 @@ KEPT = 64
 """Times of others that are compared."""
 UPPER = 0.9
 """The share of others that took at most the time that is compared."""
+SETTLED_SECONDS = 0.05
+"""A write that begins so soon after a step may wait for what the step has made."""
+FRESH_SECONDS = 10.0
+"""Times of others without a job are compared for so long; then they are measured again."""
 QUIET_SECONDS = 1.0
 """When nobody has written for so long, nobody does."""
 LONGEST_REST = 0.25
+"""Seconds; so long all jobs rest to measure others without them."""
 MOST_SHARES = 16.0
 """A job rests up to so many times as long as its step took."""
 
 working: ContextVar[bool] = ContextVar("working", default=False)
-"""Whether this is a step of a job, whose writes are not those of others."""
+"""Whether this is a step of a job or the drain, whose writes are not those of clients."""
 Sleep = Callable[[float], Awaitable[None]]
 
 
@@ -47,16 +53,18 @@ class Meter:
         self._steps = 0
         self._ended = float("-inf")
         """When the last step of a job ended."""
+        self._measured_at = float("-inf")
         self._alone: deque[float] = deque(maxlen=KEPT)
         self._beside: deque[float] = deque(maxlen=KEPT)
 
     def note(self, began: float, now: float) -> None:
         """Note a write that `began` then and has ended `now`, unless it belongs to a job."""
         self.latest = now
-        if self._steps or began < self._ended:
+        if self._steps or began < self._ended + SETTLED_SECONDS:
             self._beside.append(now - began)
         else:
             self._alone.append(now - began)
+            self._measured_at = now
 
     def begin(self) -> None:
         """Note that a step begins."""
@@ -73,6 +81,11 @@ class Meter:
     def anyone(self) -> bool:
         """Whether others write."""
         return self._clock.monotonic() - self.latest < QUIET_SECONDS
+
+    @property
+    def lacks(self) -> bool:
+        """Whether others must be measured without a job, as they never were, or not lately."""
+        return self._clock.monotonic() - self._measured_at >= FRESH_SECONDS
 
     def hurts(self) -> bool | None:
         """Return whether the last step delayed others; None when it met none, or none to compare.
@@ -100,6 +113,8 @@ class Measured(Protocol):
     def end(self) -> None: ...
     @property
     def anyone(self) -> bool: ...
+    @property
+    def lacks(self) -> bool: ...
     def hurts(self) -> bool | None: ...
 
 
@@ -148,6 +163,8 @@ class JobPace:
             await self._sleep(0)
             return
         await self._sleep(min(took * self.shares, LONGEST_REST))
+        if self._meter.lacks:
+            await self._sleep(LONGEST_REST)
         self.judge(self._meter.hurts())
 
     def judge(self, hurts: bool | None) -> None:

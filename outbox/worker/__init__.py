@@ -13,6 +13,7 @@ from collections.abc import Callable
 import structlog
 
 from outbox.clock import Clock, sleep_until_set
+from outbox.database.pacing import working
 from outbox.database.transaction import Database
 from outbox.ids import Ids
 from outbox.queue.drain.rescue import Waits
@@ -25,6 +26,7 @@ from outbox.worker.lease import Lease
 from outbox.worker.sends import Sends, WorkerSettings
 from outbox.worker.separate_claimer import SeparateClaimer
 from outbox.worker.settling import Settling
+from outbox.worker.wakeups import COLLECT_SECONDS, Arrivals
 from outbox.worker.windows import SLOW_SECONDS
 
 __all__ = ["Worker", "WorkerSettings"]
@@ -32,8 +34,6 @@ __all__ = ["Worker", "WorkerSettings"]
 BACKOFF_SECONDS = 0.25
 LONGEST_BACKOFF_SECONDS = 5.0
 CUT_SECONDS = 2.0
-COLLECT_SECONDS = 0.01
-"""While events follow one another as closely, results wait up to this time for the next one."""
 
 log = structlog.get_logger("outbox")
 
@@ -75,9 +75,8 @@ class Worker:
         )
         self._ended = asyncio.Event()
         self._stopping = False
-        self._heard_at = float("-inf")
-        self._steady = False
-        """Whether the last two events came shortly after one another."""
+        self._arrivals = Arrivals()
+        self._turn_at = float("-inf")
         self._timer: asyncio.TimerHandle | None = None
         self._waits = False
         """Whether it waits for a reason to run its next turn."""
@@ -89,6 +88,8 @@ class Worker:
 
     async def run(self) -> None:
         """Deliver until stopped and until the results of all sends are recorded."""
+        # A job's deliveries are its own work, so what the drain writes is not what others wait for.
+        working.set(True)
         let_go = (
             self._db.listen(self._hear, lambda: self.node_id, self._idle),
             self._db.on_change(self._sends.changed),
@@ -135,6 +136,12 @@ class Worker:
 
     async def _turn(self) -> None:
         """Run one turn: settle and take, then wait for a reason to run again."""
+        if not (self._db.one_writer or self._stopping):
+            # Each turn is a round trip.
+            rest = self._arrivals.rest(self._turn_at, self._clock.monotonic())
+            if rest > 0:
+                await asyncio.sleep(rest)
+        self._turn_at = self._clock.monotonic()
         self._wake.clear()
         self._stop_timer()
         slow = self._sends.take_slots_back()
@@ -178,9 +185,7 @@ class Worker:
         return self._stopping and not (self._sends or self._settling or self._claimer.owes)
 
     def _hear(self) -> None:
-        now = self._clock.monotonic()
-        self._steady = now - self._heard_at < COLLECT_SECONDS
-        self._heard_at = now
+        self._arrivals.hear(self._clock.monotonic())
         self._claimer.hear()
         self._wake.set()
 
@@ -209,7 +214,7 @@ class Worker:
         delivery = result.delivery
         return (
             (
-                (self._steady and self._clock.monotonic() - self._heard_at < COLLECT_SECONDS)
+                self._arrivals.expect(self._clock.monotonic())
                 or (self._sends.windows.busy > 0 and not self._db.one_writer)
             )
             and result.decision.state == "delivered"

@@ -1,10 +1,16 @@
-"""What a claimer remembers of reasons to look for work, and when time alone is a reason."""
+"""What a drain remembers of reasons to look for work, and when time alone is a reason."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf
 
 POLL_SECONDS = 1.0
+COLLECT_SECONDS = 0.01
+"""While events follow one another as closely, results wait up to this time for the next one."""
+DENSE_SECONDS = 0.0025
+"""When events follow one another more closely on average, one turn takes several of them."""
+SPACING_SECONDS = 0.004
+"""Between the beginnings of such turns."""
 
 
 @dataclass(slots=True)
@@ -72,3 +78,29 @@ class Wakeups:
     def due_in(self, wait: float) -> None:
         """Note that a delivery is due in `wait` seconds, as a result has said."""
         self.claim_at = min(self.claim_at, self.now() + wait)
+
+
+@dataclass(slots=True)
+class Arrivals:
+    """How closely the latest events follow one another; times are those of a monotonic clock."""
+
+    latest: float = -inf
+    gap: float = COLLECT_SECONDS
+    """The average time between the last ones, COLLECT_SECONDS at most."""
+    steady: bool = False
+    """Whether the last two came shortly after one another."""
+
+    def hear(self, now: float) -> None:
+        """Note an event."""
+        passed = min(now - self.latest, COLLECT_SECONDS)
+        self.steady = passed < COLLECT_SECONDS
+        self.gap += (passed - self.gap) / 8
+        self.latest = now
+
+    def expect(self, now: float) -> bool:
+        """Return whether the next one is expected soon."""
+        return self.steady and now - self.latest < COLLECT_SECONDS
+
+    def rest(self, turn_at: float, now: float) -> float:
+        """Return seconds until the next turn, after one at `turn_at`, is worth its round trip."""
+        return turn_at + SPACING_SECONDS - now if self.gap < DENSE_SECONDS else 0.0

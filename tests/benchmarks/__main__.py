@@ -14,6 +14,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from tests.benchmarks.baseline import compare, keep, kept
+from tests.benchmarks.beside import beside
 from tests.benchmarks.children import ChildFailed
 from tests.benchmarks.conditions import conditions
 from tests.benchmarks.figures import FULL, QUICK, Size, Verdict
@@ -28,7 +29,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     one.__name__: one
     for one in (
         write_path, read_path, send_path, end_to_end, end_to_end_postgres, quiet_day,
-        growth, growth_postgres, hanging,
+        growth, growth_postgres, hanging, beside,
     )
 }  # fmt: skip
 

@@ -2,7 +2,8 @@
 
 The job sends `step` before each of its steps and `rest` after it. A server takes both as the ends
 of a step of its own (see outbox.database.pacing), and answers `felt` or `unfelt` while others write
-there. Where no server answers, nobody writes, and the job does not rest.
+there, or `unmeasured` when the job must rest for long first. Where no server answers, nobody
+writes, and the job does not rest.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ from outbox.database.sql import translate
 from outbox.database.transfer import Place
 from outbox.errors import CannotStart
 
-STEP, REST, FELT, UNFELT = "step", "rest", "felt", "unfelt"
-KINDS = (STEP, REST, FELT, UNFELT)
+STEP, REST, FELT, UNFELT, UNMEASURED = "step", "rest", "felt", "unfelt", "unmeasured"
+KINDS = (STEP, REST, FELT, UNFELT, UNMEASURED)
 ANSWER_SECONDS = 0.02
 """After so long most writes that began during a step have ended."""
 FORGET_SECONDS = 5.0
@@ -72,7 +73,9 @@ class HeardJob:
             self._meter.end()
 
     def _judge(self) -> None:
-        if self._meter.anyone:
+        if self._meter.lacks and self._meter.anyone:
+            self._answer(UNMEASURED)
+        elif self._meter.anyone:
             self._answer(FELT if self._meter.hurts() else UNFELT)
 
 
@@ -84,6 +87,8 @@ class ServersMeter:
 
     def __init__(self, connections: Sequence[Connection], clock: Clock) -> None:
         self.jobs = 0
+        self.lacks = False
+        """Whether a server must measure others without the job."""
         self._connections = connections
         self._clock = clock
         self._heard_at = float("-inf")
@@ -92,7 +97,7 @@ class ServersMeter:
 
     def begin(self) -> None:
         """Tell the servers that a step begins."""
-        self._felt = None
+        self._felt, self.lacks = None, False
         self._said.put_nowait(STEP)
 
     def end(self) -> None:
@@ -122,9 +127,10 @@ class ServersMeter:
             self._heard_at = float("-inf")
 
     def _heard(self, _: object, pid: int, channel: str, payload: str) -> None:
-        if payload in (FELT, UNFELT):
+        if payload in (FELT, UNFELT, UNMEASURED):
             self._heard_at = self._clock.monotonic()
             self._felt = bool(self._felt) or payload == FELT
+            self.lacks = self.lacks or payload == UNMEASURED
 
 
 @asynccontextmanager

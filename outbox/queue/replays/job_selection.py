@@ -18,7 +18,9 @@ from outbox.webhooks import conditions, subscription
 from outbox.webhooks.conditions import Condition, Facts, facts_of
 
 PAGE = 1_000
-"""Events of one statement."""
+"""Most events of one statement."""
+FIRST = 100
+"""Events of the first statement of a search; each page is twice as large as the one before."""
 SLACK = DAY
 """Microseconds by which an earlier event may have a later time, because a clock was set back."""
 BODIES = 100
@@ -117,9 +119,13 @@ async def start(tx: Tx, selection: Selection) -> int:
     return low
 
 
-async def look(tx: Tx, selection: Selection, place: int, most: int) -> EventPage:
-    """Read a page of events behind `place`; return up to `most` chosen ones."""
+async def look(tx: Tx, selection: Selection, place: int, most: int, size: int = FIRST) -> EventPage:
+    """Read a page of events behind `place`; return up to `most` chosen ones.
+
+    The page has `size` events, or `most` if these are more, and PAGE at most.
+    """
     await by_index(tx)
+    size = min(max(size, most), PAGE)
     place = max(place, selection.deleted_upto)
     last_seq = selection.last_seq
     if not selection.ends:
@@ -127,7 +133,7 @@ async def look(tx: Tx, selection: Selection, place: int, most: int) -> EventPage
         unfinished = await fanout_remainders.first_of(tx, selection.owner_id)
         if unfinished is not None:
             last_seq = min(last_seq, unfinished - 1)
-    page = await tx.all(_PAGE, selection.owner_id, place, last_seq, PAGE)
+    page = await tx.all(_PAGE, selection.owner_id, place, last_seq, size)
     fitting = [
         row
         for row in page
@@ -151,7 +157,7 @@ async def look(tx: Tx, selection: Selection, place: int, most: int) -> EventPage
             erased += 1
     if upto is not None:
         return EventPage(events, upto, erased, True)
-    if len(page) == PAGE:
+    if len(page) == size:
         return EventPage(events, int(page[-1]["seq"]), erased, True)
     return EventPage(events, max(place, last_seq), erased, last_seq < selection.last_seq)
 

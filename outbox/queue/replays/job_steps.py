@@ -75,8 +75,9 @@ async def find(tx: Tx, job: Job, most: int = MOST["postgres"]) -> EventPage | No
     if not most:
         return None
     selection, place, erased = await job_selection.within(tx, job.selection), job.place, 0
-    for _ in range(PAGES):
-        page = await job_selection.look(tx, selection, place, most)
+    for number in range(PAGES):
+        # What a page has besides the chosen events is read again by the next step.
+        page = await job_selection.look(tx, selection, place, most, job_selection.FIRST << number)
         place, erased = page.place, erased + page.erased
         if page.events or not page.more:
             break

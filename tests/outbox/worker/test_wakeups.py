@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from outbox.worker.wakeups import POLL_SECONDS, Wakeups
+from outbox.worker.wakeups import POLL_SECONDS, SPACING_SECONDS, Arrivals, Wakeups
 
 
 def wakeups(*, apart: bool = False, others: bool = False, **seen: Any) -> Wakeups:
@@ -68,3 +68,27 @@ def test_a_fan_out_that_failed_is_not_repeated_at_once() -> None:
     assert made.may_fan_out(99.5 + POLL_SECONDS)
     made.news, made.fan_out_at = True, 100.3
     assert [made.may_fan_out(at) for at in (100.0, 100.3)] == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("every", "dense"), [(0.001, True), (0.002, True), (0.003, False), (0.005, False), (1.0, False)]
+)
+def test_turns_are_apart_while_events_are_dense(every: float, dense: bool) -> None:
+    arrivals = Arrivals()
+    now = 0.0
+    for _ in range(40):
+        now += every
+        arrivals.hear(now)
+    rests = [arrivals.rest(now, now + passed) for passed in (0.0, 0.001)]
+    expected = [SPACING_SECONDS, SPACING_SECONDS - 0.001] if dense else [0.0, 0.0]
+    assert rests == pytest.approx(expected)
+    assert arrivals.rest(now - 1.0, now) <= 0
+
+
+def test_a_few_events_at_once_are_not_dense() -> None:
+    arrivals = Arrivals()
+    for number in range(8):
+        arrivals.hear(100.0 + number / 10_000)
+    assert arrivals.rest(100.0, 100.0) == 0
+    assert arrivals.expect(100.005)
+    assert not arrivals.expect(100.02)

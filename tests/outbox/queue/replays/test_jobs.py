@@ -160,6 +160,14 @@ async def test_a_repeated_job_sends_nothing_twice(shop: Shop) -> None:
     assert sorted(await shop.replayed()) == sorted([*ids, *ids[1:]])
 
 
+async def test_a_search_reads_no_more_than_its_page(shop: Shop) -> None:
+    await shop.ended(*["delivered"] * 6)
+    chosen = (await shop.db.read(jobs.one, await shop.job("dead"))).selection
+    for size, place, more in ((2, 2, True), (4, 4, True), (9, 6, False)):
+        page = await shop.db.read(job_selection.look, chosen, 0, 1, size)
+        assert (page.events, page.place, page.more) == ([], place, more)
+
+
 async def test_a_count_has_a_bound(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(job_selection, "PAGE", 2)
     monkeypatch.setattr(jobs, "COUNTED", 2)
