@@ -1,7 +1,7 @@
 """Wraps the handlers of pages and forms: who the visitor is, turns, errors, and response headers.
 
-Accounts, and addresses whose visitors are not signed in, wait for their pages in turn. It is one
-module because every page goes through all of it.
+Accounts, and addresses whose visitors are not signed in, wait for their pages in turn.
+It is one module because every page goes through all of it.
 """
 
 import asyncio

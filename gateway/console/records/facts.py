@@ -1,7 +1,6 @@
 """Writes the values of records as HTML, as the declaration of each field says.
 
-A page makes a cell for each of its columns once, and calls it for each record. It is one module
-because lists and pages of records show each kind of value in the same way.
+A page makes a cell for each of its columns once, and calls it for each record.
 """
 
 import html
