@@ -27,8 +27,7 @@ from outbox.sending.client_certificates import Contexts, Trust
 from outbox.sending.egress_guard import Guard
 from outbox.sending.lookups import LookupFailed
 from outbox.sending.outcome import system
-from outbox.sending.pool import KEEP_ALIVE_SECONDS, Pool
-from outbox.sending.pool_routes import Route
+from outbox.sending.pool import KEEP_ALIVE_SECONDS, Pool, Route
 from outbox.sending.proxies import ProxyFailed, open_tunnel, place_of
 from outbox.sending.staggered import STAGGER_SECONDS, Connect, connected, first_connected, place_for
 from outbox.sending.trust import prepared, shared, trust_of

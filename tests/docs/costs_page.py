@@ -29,7 +29,7 @@ from gateway.domain.sales import document_lines, logos
 from gateway.domain.storefront.catalogue import word_search
 from gateway.domain.storefront.stores import host_proofs
 from gateway.domain.webhooks import deliveries, delivery_search, file_text
-from gateway.graphql import costs, document_limits, document_size, execution
+from gateway.graphql import costs, document_limits, execution
 from gateway.mcp import calls, results
 from gateway.records import cascades, digests, exports, finding, included, query
 from gateway.rest import batches, lists
@@ -72,7 +72,8 @@ BOUNDS: Mapping[str, float] = {
     "snapshot_bytes": snapshot_steps.MOST_BYTES // 1024,
     "proofs": host_proofs.AT_ONCE, "lookup": host_lookups.SECONDS,
     "counted": replays.COUNTED, "running": replays.MOST_RUNNING, "hashes": passwords.WAITING_MOST,
-    "words": word_search.MOST, "document": document_size.CHARACTERS, "depth": document_limits.DEPTH,
+    "words": word_search.MOST, "document": document_limits.CHARACTERS,
+    "depth": document_limits.DEPTH,
     "aliases": document_limits.ALIASES, "mutations": document_limits.MUTATIONS,
     "graphql": execution.SECONDS,
     "step_sqlite": import_steps.MOST["sqlite"], "step_postgres": import_steps.MOST["postgres"],

@@ -389,7 +389,7 @@ def patient_server() -> None:
 
 def unmetered_lists() -> None:
     """Read each list at the price of a page, past any number of records, and without turns."""
-    query, queue = module("gateway.records.query"), module("outbox.database.sqlite.read_queue")
+    query, queue = module("gateway.records.query"), module("outbox.database.sqlite.threads")
     query.FAR = query.FARTHEST = queue.LONG_SECONDS = NO_BOUND
     module("outbox.database.sqlite.threads").LONG_SECONDS = NO_BOUND
     query.OWNED_OF_FEW, queue.owner_of = query.OWNED, lambda _: ""

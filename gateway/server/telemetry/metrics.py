@@ -17,11 +17,9 @@ from prometheus_client.process_collector import ProcessCollector
 
 from gateway.domain.accounts.credentials import Outcome as AuthOutcome
 from gateway.domain.accounts.credentials import Scheme
-from gateway.server.telemetry.backlog_series import BacklogSeries
-from gateway.server.telemetry.certificate_series import CertificateSeries
 from gateway.server.telemetry.meters import Counters, Timings
 from gateway.server.telemetry.metric_table import TABLE, Reason, Surface
-from gateway.server.telemetry.webhook_series import WebhookSeries
+from gateway.server.telemetry.webhook_series import BacklogSeries, CertificateSeries, WebhookSeries
 from outbox.clock import Clock
 from outbox.durations import SECOND
 from outbox.errors import DatabaseFault

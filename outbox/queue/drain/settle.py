@@ -177,8 +177,10 @@ async def settle(tx: Tx, batch: Sequence[Result]) -> Settlement:
         await _note_permissions(tx, permissions)
     unreadable = await _unreadable(tx, settled)
     wait_us, transitions = await _health(tx, by_webhook, heads)
-    await owner_reports.tell(tx, transitions, settled)
-    if over or transitions or not all(s.decision is DELIVERED for s in settled):
+    troubled = bool(transitions) or not all(s.decision is DELIVERED for s in settled)
+    if troubled:
+        await owner_reports.tell(tx, transitions, settled)
+    if over or troubled:
         # A success for which nobody waits stores no time at which something is due.
         await lanes.mark(tx)
     return Settlement(frozenset(chains), deferred, wait_us, transitions, unreadable, ended)
