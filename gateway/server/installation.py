@@ -29,10 +29,6 @@ class Site:
         """Whether mails can have links: a link never has an address that a request names."""
         return self.sends_mail and self.public_url != ""
 
-    def url_at(self, scheme: str, host: str) -> str:
-        """Return the URL of the server for a client that reaches it so."""
-        return self.public_url or f"{scheme}://{host}"
-
 
 @dataclass(frozen=True, slots=True)
 class AccountRules:
