@@ -150,7 +150,7 @@ class Dialler:
             progress.stage = "dns"
             began = self._clock.monotonic()
             try:
-                found = await self._guard.resolve(route.host, route.port, socket.AF_UNSPEC)
+                addresses = await self._guard.resolve(route.host, route.port, socket.AF_UNSPEC)
             finally:
                 progress.resolved_in = self._clock.monotonic() - began
         except Refused as refused:
@@ -159,7 +159,7 @@ class Dialler:
         except LookupFailed as error:
             raise ClientConnectorDNSError(route.connection_key, error) from error
         progress.stage = "connect"
-        return [one["host"] for one in found]
+        return [address["host"] for address in addresses]
 
     async def _dial(self, route: Route, progress: Progress, address: str) -> socket.socket:
         """Return a socket that is connected to an address of the receiver."""

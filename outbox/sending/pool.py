@@ -86,8 +86,8 @@ class Pool(TCPConnector):
                 if not pooled:
                     del self._conns[key]
                 self._acquired.add(wire)
-                found: Wire = wire
-                return found
+                connection: Wire = wire
+                return connection
             wire.close()
         del self._conns[key]
         return None

@@ -14,8 +14,8 @@ from typing import Any
 
 from gateway.app import resources
 from gateway.console.crm import customer_page
-from gateway.console.layout import page_turns
-from gateway.console.records import references, related
+from gateway.console.layout import pages
+from gateway.console.records import references, view_page
 from gateway.domain.accounts import password_resets, passwords
 from gateway.domain.catalogue import RESOURCES
 from gateway.domain.cells import directory
@@ -50,7 +50,7 @@ from outbox.worker import access_tokens
 
 MIB = 1024 * 1024
 BOUNDS: Mapping[str, float] = {
-    "health": health.FRESH_SECONDS, "related": related.MOST,
+    "health": health.FRESH_SECONDS, "related": view_page.MOST_RELATED,
     "result": results.BYTES, "message": calls.MOST_BYTES,
     "looked_at": finding.LOOKED_AT, "found": finding.SHOWN,
     "named": references.MOST_NAMED,
@@ -94,7 +94,7 @@ BOUNDS: Mapping[str, float] = {
     "file_weight": customer_page.FILE_WEIGHT, "niceness": encoder.NICENESS,
     "soon": host_proofs.SOON // MINUTE, "ends": host_proofs.ENDS // DAY,
     "resets": password_resets.MOST, "tokens": access_tokens.MOST,
-    "strangers": page_turns.STRANGERS_AT_ONCE,
+    "strangers": pages.STRANGERS_AT_ONCE,
 }  # fmt: skip
 """The bounds that costs.toml names, from where they hold."""
 _PLURAL = re.compile(rf"/(?:{'|'.join(sorted((r.plural for r in RESOURCES), key=len)[::-1])})\b")

@@ -286,8 +286,8 @@ async def _health(
         hold = max(s.decision.webhook_wait_us or 0 for s in relevant)
         last = relevant[-1].outcome
         assert last is not None
-        kept = failed_events.get(webhook_id)
-        failed = relevant[-1].needed.after(kept, relevant) if since else None
+        earlier_events = failed_events.get(webhook_id)
+        failed = relevant[-1].needed.after(earlier_events, relevant) if since else None
         health.append((webhook_id, last.outcome, last.status, succeeded, since, failed))
         outcomes.append((webhook_id, 1 + succeeded, since, hold, *heads.get(webhook_id, ())))
     rows = await tx.all(HEALTH, items(health), tx.now) if health else []
