@@ -63,19 +63,19 @@ async def certify(config: Config, arguments: Namespace, say: Say) -> None:
         else:
             request, events = _of_url(arguments, guard.rules, clock, ids, timeout), ()
         material = certification.material(events, clock.wall(), ids)
-        found = await examiner.certify(request, material, MOST_SECONDS, heard)
+        result = await examiner.certify(request, material, MOST_SECONDS, heard)
     finally:
         await examiner.close()
         await guard.close()
     if arguments.json:
-        say(json.encode(record(found, timeout)).decode())
+        say(json.encode(record(result, timeout)).decode())
     else:
-        if untried := sum(one.code == "not_sent" for one in found.findings):
+        if untried := sum(one.code == "not_sent" for one in result.findings):
             say(t("certify.not_tried", count=untried))
         say("")
-        say(f"{t(f'certify.result.{found.result}')} {findings.counts(t, found)}")
-        say(f"{findings.ids(t, found)} {t('cli.certify.ids')}")
-    _end(found)
+        say(f"{t(f'certify.result.{result.result}')} {findings.counts(t, result)}")
+        say(f"{findings.ids(t, result)} {t('cli.certify.ids')}")
+    _end(result)
 
 
 def line(t: Texts, finding: Finding, timeout_s: float) -> str:
@@ -85,14 +85,14 @@ def line(t: Texts, finding: Finding, timeout_s: float) -> str:
     return tables.inert(f"{MARKS[finding.verdict]:7} {title:{WIDTH}}  {said}")
 
 
-def record(found: Certification, timeout_s: float) -> Mapping[str, Any]:
+def record(result: Certification, timeout_s: float) -> Mapping[str, Any]:
     """Return the same as JSON; docs/reference/commands.md lists the fields."""
     english = texts.of("en")
     return {
-        "url": found.url,
-        "result": found.result,
-        "requests": found.sent,
-        "micros": found.micros,
+        "url": result.url,
+        "result": result.result,
+        "requests": result.sent,
+        "micros": result.micros,
         "checks": [
             {
                 "check": finding.check, "verdict": finding.verdict, "code": finding.code,
@@ -100,19 +100,19 @@ def record(found: Certification, timeout_s: float) -> Mapping[str, Any]:
                 "requests": finding.sent, "wrong": finding.wrong,
                 "text": findings.sentence(english, finding, timeout_s),
             }
-            for finding in found.findings
+            for finding in result.findings
         ],
-        "accepted": found.accepted,
-        "forbidden": found.forbidden,
+        "accepted": result.accepted,
+        "forbidden": result.forbidden,
     }  # fmt: skip
 
 
-def _end(found: Certification) -> None:
-    verdicts = [finding.verdict for finding in found.findings]
-    if found.result == "failed":
+def _end(result: Certification) -> None:
+    verdicts = [finding.verdict for finding in result.findings]
+    if result.result == "failed":
         raise Uncertified(f"{verdicts.count('failed')} of {len(verdicts)} checks failed")
-    if found.result == "unjudged":
-        first = next(one for one in found.findings if one.verdict == "unjudged")
+    if result.result == "unjudged":
+        first = next(one for one in result.findings if one.verdict == "unjudged")
         why = tables.inert(first.error or first.code)
         raise Inconclusive(f"the receiver could not be judged: {first.check}: {why}")
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, NoReturn
 
-from gateway.cli import arguments, cell_arguments, webhook_arguments
+from gateway.cli import arguments, webhook_arguments
 from gateway.cli.language import of_declaration
 from gateway.server.config import FILE_VARIABLE, FILES, Config
 from gateway.server.program import program_revision, program_version
@@ -30,9 +30,9 @@ class Parser(argparse.ArgumentParser):
         if action.choices is None or value in action.choices:
             return
         close = difflib.get_close_matches(str(value), choices, n=1)
-        what = action.metavar or "/".join(action.option_strings)
+        named = action.metavar or "/".join(action.option_strings)
         told = f"; did you mean {close[0]}?" if close else f"; there are {', '.join(choices)}"
-        raise argparse.ArgumentError(None, f"unknown {what}: {value}{told}")
+        raise argparse.ArgumentError(None, f"unknown {named}: {value}{told}")
 
     def refuse(self, words: Sequence[str]) -> NoReturn:
         """Report arguments that the command does not take. They may be secret keys."""
@@ -76,6 +76,22 @@ def _from(module: str, name: str) -> Run:
         return command(config, arguments, say)
 
     return run
+
+
+def _cells_map(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--folder",
+        metavar="FOLDER",
+        default="/etc/haproxy",
+        help="where HAProxy reads its maps (default: /etc/haproxy)",
+    )
+
+
+def _cells_push(parser: argparse.ArgumentParser) -> None:
+    _cells_map(parser)
+    parser.add_argument(
+        "--socket", metavar="PATH", required=True, help="the stats socket of HAProxy, level admin"
+    )
 
 
 COMMANDS: tuple[Command, ...] = (
@@ -258,12 +274,12 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "cells map", "Write the maps by which HAProxy finds the cell of a request.",
         "carteiro cells map --folder /etc/haproxy", _from("cells.cell_commands", "mapped"),
-        cell_arguments.cells_map,
+        _cells_map,
     ),
     Command(
         "cells push", "Replace the maps of a running HAProxy.",
         "carteiro cells push --socket /run/haproxy/carteiro.sock",
-        _from("cells.cell_commands", "pushed"), cell_arguments.cells_push,
+        _from("cells.cell_commands", "pushed"), _cells_push,
     ),
     Command(
         "secrets init", "Create the key file, which encrypts webhook secrets in the database.",

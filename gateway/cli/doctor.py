@@ -38,7 +38,7 @@ from outbox.sending.request_targets import requested
 from outbox.sending.urls import Refused, check_url
 from outbox.webhooks import Webhook, requested_urls
 from outbox.webhooks.secrets import KeyRing
-from outbox.worker.examination import Doctor, Examination
+from outbox.worker.examination import Examination
 
 WEBHOOKS_AT_ONCE = 500
 Addresses = Sequence[tuple[str, bool]]
@@ -145,7 +145,8 @@ async def doctor(config: Config, arguments: Namespace, say: Say) -> None:
     own = not is_id(arguments.target) and arguments.secret is None
     try:
         if is_id(arguments.target):
-            examination = await _of_webhook(config, examiner, arguments.target.lower(), ids)
+            _, ring, delivery, endpoint = await request_for(config, arguments.target.lower(), ids)
+            examination = await examiner.examine_webhook(ring, delivery, endpoint)
         else:
             secret = new_secret(ids.token(SECRET_BYTES)) if own else arguments.secret
             _must_sign(secret)
@@ -173,21 +174,17 @@ async def _list_moved(config: Config, say: Say, *, as_json: bool) -> None:
     after: str | None = ""
     async with existing(config) as db:
         while after is not None:
-            found, after = await db.read(requested_urls.moved, after, WEBHOOKS_AT_ONCE)
-            listed += len(found)
-            for one in found:
+            webhooks, after = await db.read(requested_urls.moved, after, WEBHOOKS_AT_ONCE)
+            listed += len(webhooks)
+            for webhook in webhooks:
                 if as_json:
-                    say(json.encode({"id": one.id, "url": one.url, "before": one.before}).decode())
+                    fields = {"id": webhook.id, "url": webhook.url, "before": webhook.before}
+                    say(json.encode(fields).decode())
                     continue
-                say(f"{one.id}  {tables.inert(one.url)}")
-                say(t("cli.doctor.before", path=tables.inert(one.before)))
+                say(f"{webhook.id}  {tables.inert(webhook.url)}")
+                say(t("cli.doctor.before", path=tables.inert(webhook.before)))
     if not as_json:
         say(t("cli.doctor.moved" if listed else "cli.doctor.none_moved"))
-
-
-async def _of_webhook(config: Config, examiner: Doctor, webhook_id: str, ids: Ids) -> Examination:
-    _, ring, delivery, endpoint = await request_for(config, webhook_id, ids)
-    return await examiner.examine_webhook(ring, delivery, endpoint)
 
 
 async def request_for(

@@ -154,7 +154,8 @@ async def _ended(db: Database, actor: Actor, job_id: str) -> Job:
                 job, active = await db.read(_state, job_id)
                 if job.state != "running" or not active:
                     return job
-                progress.at(_share(job), f"{job.made} of {job.total} replayed")
+                done = (job.made + job.refused) / max(job.total, 1)
+                progress.at(done, f"{job.made} of {job.total} replayed")
                 await runner.step(job)
                 await asyncio.sleep(TICK_SECONDS)
     except asyncio.CancelledError:
@@ -174,10 +175,6 @@ async def _state(tx: Tx, job_id: str) -> tuple[Job, bool]:
     if job is None or webhook is None:
         raise CannotStart("the webhook was deleted meanwhile, and its deliveries with it")
     return job, webhook.state == "active"
-
-
-def _share(job: Job) -> float:
-    return (job.made + job.refused) / max(job.total, 1)
 
 
 def _must_be_whole(job: Job) -> None:

@@ -29,7 +29,7 @@ async def rotate(config: Config, arguments: Namespace, say: Say) -> None:
     async with existing(config) as db:
         ring = await startup.open_keys(config, db, db.ids)
         try:
-            made = await db.write(
+            key = await db.write(
                 signing_keys.rotate,
                 ring,
                 db.ids.token(ed25519.SEED_BYTES),
@@ -37,7 +37,7 @@ async def rotate(config: Config, arguments: Namespace, say: Say) -> None:
             )
         except TooManyKeys as refused:
             raise CannotStart(str(refused)) from None
-    say(f"The key {made.id} signs from now on.")
+    say(f"The key {key.id} signs from now on.")
     say(
         "The keys before it have ended; receivers that still have only these refuse requests until "
         "they fetch the keys again."

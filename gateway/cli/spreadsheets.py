@@ -59,8 +59,8 @@ async def import_(config: Config, arguments: Namespace, say: Say) -> None:
         _, faults = await db.read(import_jobs.read, actor, import_id)
         for fault in faults[:SHOWN]:
             where = f"line {fault.line}" + (f", {fault.heading}" if fault.heading else "")
-            what = f" ({import_reports.WITHOUT})" if fault.warning else ""
-            say(tables.inert(f"{where}: {fault.error}{what}"))
+            consequence = f" ({import_reports.WITHOUT})" if fault.warning else ""
+            say(tables.inert(f"{where}: {fault.error}{consequence}"))
         if len(faults) > SHOWN:
             say(f"… GET /api/imports/{job.id}/faults.csv has more.")
         for notice in column_notices.of(entry.resource, job.headings, job.fields):

@@ -183,24 +183,26 @@ def _record(plan: Plan) -> Mapping[str, Any]:
 
 def _give(applied: Applied, secrets_file: Path | None, say: Say) -> None:
     """Print the new secrets, or write them to a file for this user alone."""
-    made = [one for one in applied.created if one.secret is not None]
+    with_secrets = [webhook for webhook in applied.created if webhook.secret is not None]
     t = spoken()
-    for one in applied.created:
-        shown = one.secret if secrets_file is None and one.secret else ""
-        say(" ".join(filter(None, (t("cli.webhooks.created"), one.name, one.id, shown))))
+    for webhook in applied.created:
+        shown = webhook.secret if secrets_file is None and webhook.secret else ""
+        say(" ".join(filter(None, (t("cli.webhooks.created"), webhook.name, webhook.id, shown))))
     if secrets_file is None:
-        if made:
+        if with_secrets:
             say(t("cli.webhooks.once"))
-    elif made:
-        secrets_file.write_bytes(_secrets(made))
+    elif with_secrets:
+        secrets_file.write_bytes(_secrets(with_secrets))
         say(t("cli.webhooks.secrets", file=str(secrets_file)))
     else:
         _unmake(secrets_file)
 
 
-def _secrets(made: Sequence[Created]) -> bytes:
+def _secrets(created: Sequence[Created]) -> bytes:
     """Return a line of JSON for each new webhook."""
-    rows = [{"name": one.name, "id": one.id, "url": one.url, "secret": one.secret} for one in made]
+    rows = [
+        {"name": one.name, "id": one.id, "url": one.url, "secret": one.secret} for one in created
+    ]
     return b"".join(json.encode(row) + b"\n" for row in rows)
 
 

@@ -40,10 +40,6 @@ from gateway.console.webhooks import (
 from gateway.domain.imports.files import MOST_BYTES
 
 
-def _is_page(resource: web.AbstractResource) -> bool:
-    return any(route.method == "GET" for route in resource)
-
-
 def add_console(router: web.UrlDispatcher) -> None:
     """Add the routes of the console under /console."""
     get = router.add_get
@@ -184,7 +180,11 @@ def add_console(router: web.UrlDispatcher) -> None:
     post("/console/account/sessions/{id}/end", action(login.end_session))
     post("/console/account/sign-out-everywhere", action(login.end_all))
 
-    pages = {resource.canonical for resource in router.resources() if _is_page(resource)}
+    pages = {
+        resource.canonical
+        for resource in router.resources()
+        if any(route.method == "GET" for route in resource)
+    }
     for path in forms:
         if path not in pages:
             router.add_route("*", path, page(form_only, public=True))

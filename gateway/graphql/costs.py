@@ -19,7 +19,7 @@ from graphql import (
     VariableNode,
 )
 
-from gateway.graphql.document_size import too_complex
+from gateway.graphql.errors import too_complex
 
 COST = 5_000
 VALUES = 20_000

@@ -41,6 +41,11 @@ _SENT = re.compile(r", found: .*|(?<= value): .*", re.DOTALL)
 """What was sent, such as a password: pages keep errors in their logs."""
 
 
+def too_complex(limit: str, message: str) -> Refusal:
+    """Return the refusal of a document beyond a limit."""
+    return Refusal("query_too_complex", message, facts={"limit": limit})
+
+
 def refusal_of(error: BaseException | None, noted: Commits | None = None) -> Refusal | None:
     """Return the refusal behind an error of a resolver, or None for an internal fault.
 

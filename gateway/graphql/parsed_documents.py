@@ -25,8 +25,7 @@ from graphql import (
 )
 
 from gateway.graphql.costs import Cost, prices, weigh
-from gateway.graphql.document_limits import measure
-from gateway.graphql.document_size import TOKENS, must_be_short
+from gateway.graphql.document_limits import TOKENS, measure, must_be_short
 from gateway.records.errors import Refusal
 
 KEPT_CHARACTERS: Final = 250_000

@@ -33,10 +33,18 @@ def sdl() -> str:
 def schema() -> GraphQLSchema:
     """Return the executable schema."""
     schema = build_schema(sdl())
-    _bind(schema, "Query", {name: partial(_query, one) for name, one in QUERIES.items()})
-    _bind(schema, "Mutation", {name: partial(_mutation, one) for name, one in MUTATIONS.items()})
+    _bind(schema, "Query", {name: partial(_query, resolver) for name, resolver in QUERIES.items()})
+    _bind(
+        schema,
+        "Mutation",
+        {name: partial(_mutation, resolver) for name, resolver in MUTATIONS.items()},
+    )
     for type_name, fields in TYPES.items():
-        _bind(schema, type_name, {name: partial(_field, one) for name, one in fields.items()})
+        _bind(
+            schema,
+            type_name,
+            {name: partial(_field, resolver) for name, resolver in fields.items()},
+        )
     node: Any = schema.type_map["Node"]
     node.resolve_type = lambda record, info, kind: kind_of(record)
     return schema

@@ -79,16 +79,16 @@ def _said(own: Texts, message: str) -> str:
     if key is not None:
         return own(key)
     for key, pattern in _patterns():
-        found = pattern.fullmatch(message)
-        if found is not None:
-            return own(key, **_filled(own, found.groupdict()))
+        field = pattern.fullmatch(message)
+        if field is not None:
+            return own(key, **_filled(own, field.groupdict()))
     for key, pattern in _AROUND:
-        found = pattern.fullmatch(message)
-        if found is not None:
-            rest = _rest(own, found["rest"], sentence=key != _AROUND[0][0])
-            return own(key, **{**found.groupdict(), "rest": rest})
-    found = _FIELD.match(message)
-    return f"{found['field']}: {_said(own, found['rest'])}" if found else message
+        field = pattern.fullmatch(message)
+        if field is not None:
+            rest = _rest(own, field["rest"], sentence=key != _AROUND[0][0])
+            return own(key, **{**field.groupdict(), "rest": rest})
+    field = _FIELD.match(message)
+    return f"{field['field']}: {_said(own, field['rest'])}" if field else message
 
 
 def _rest(own: Texts, rest: str, *, sentence: bool) -> str:

@@ -48,9 +48,9 @@ async def report(given: Call) -> dict[str, Any]:
     )
     body = (await call(given.request, "GET", path, asked)).body
     rows = body["data"]
-    kept = fitting(rows)
-    left = f"{len(rows) - kept} rows; ask for a shorter period." if kept < len(rows) else None
-    return {**body, "data": rows[:kept]} | ({"leftOut": left} if left else {})
+    fitted = fitting(rows)
+    left = f"{len(rows) - fitted} rows; ask for a shorter period." if fitted < len(rows) else None
+    return {**body, "data": rows[:fitted]} | ({"leftOut": left} if left else {})
 
 
 async def webhook_health(given: Call) -> dict[str, Any]:

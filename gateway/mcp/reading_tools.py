@@ -129,8 +129,8 @@ async def _page(given: Call, plural: str, query: Query, limit: int) -> dict[str,
             break
         # Read again, so that the cursor is that of the last record shown.
         limit = fit
-    content: dict[str, Any] = {"data": [_short(one) for one in records]}
-    cut = [name for one in records if size_of(one) > BYTES for name in shortened(one)[1]]
+    content: dict[str, Any] = {"data": [_short(record) for record in records]}
+    cut = [name for record in records if size_of(record) > BYTES for name in shortened(record)[1]]
     left = []
     if "nextCursor" in answer.body:
         content["nextCursor"] = answer.body["nextCursor"]

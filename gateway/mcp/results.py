@@ -92,11 +92,13 @@ def _detail(fault: Fault, schema: Schema, sent: Mapping[str, Any]) -> dict[str, 
         schema = _within(schema, step)
         value = _item(value, step)
     if fault.code.startswith("unknown"):
-        allowed = [name for one in _choices(schema) for name in one.get("properties", ())]
+        allowed = [name for choice in _choices(schema) for name in choice.get("properties", ())]
         value = last
     else:
         its = _choices(_within(schema, last))
-        allowed = [text for one in its for text in one.get("enum", ()) if isinstance(text, str)]
+        allowed = [
+            text for choice in its for text in choice.get("enum", ()) if isinstance(text, str)
+        ]
         value = _item(value, last)
     if allowed:
         detail["allowed"] = allowed

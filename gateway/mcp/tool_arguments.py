@@ -46,7 +46,7 @@ def nearest(value: object, allowed: Iterable[str]) -> str | None:
 def _wrong(schema: Mapping[str, Any], value: Any) -> str:
     kind = schema["type"]
     fits = isinstance(value, _KINDS[kind]) and (kind == "boolean" or not isinstance(value, bool))
-    if not fits or (kind == "array" and not all(isinstance(one, str) for one in value)):
+    if not fits or (kind == "array" and not all(isinstance(item, str) for item in value)):
         return f"Send {_WORDS[kind]}."
     allowed = schema.get("enum")
     if allowed is not None and value not in allowed:

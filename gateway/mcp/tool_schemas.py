@@ -126,6 +126,6 @@ def _members(schema: Schema) -> Iterator[tuple[str, Any]]:
         elif key in ("items", "additionalProperties") and isinstance(value, Mapping):
             yield key, inlined(value)
         elif key in ("anyOf", "allOf", "oneOf"):
-            yield key, [inlined(one) for one in value]
+            yield key, [inlined(item) for item in value]
         else:
             yield key, value

@@ -93,7 +93,7 @@ def link(resource: Resource) -> Operation:
             sending.link, caller, resource, request.match_info["id"], token
         )
         client = request[CLIENT]
-        site = app[SITE].url_at(client.scheme, client.host)
+        site = app[SITE].public_url or f"{client.scheme}://{client.host}"
         where = f"{site}{document_links.PATH}?token={token}"
         return respond(Link(where, dates.show(linked.ends)), 201)
 

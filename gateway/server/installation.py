@@ -29,10 +29,6 @@ class Site:
         """Whether mails can have links: a link never has an address that a request names."""
         return self.sends_mail and self.public_url != ""
 
-    def url_at(self, scheme: str, host: str) -> str:
-        """Return the URL of the server for a client that reaches it so."""
-        return self.public_url or f"{scheme}://{host}"
-
 
 @dataclass(frozen=True, slots=True)
 class AccountRules:
@@ -64,7 +60,7 @@ WEBHOOK_RULES = web.AppKey("WEBHOOK_RULES", WebhookRules)
 
 def introduce(app: web.Application, config: Config) -> None:
     """Give the application what its handlers need to know."""
-    server, auth, limits, kept = config.server, config.auth, config.limits, config.retention
+    server, auth, limits, retention = config.server, config.auth, config.limits, config.retention
     app[SITE] = Site(
         config.service.name, server.public_url.rstrip("/"), public_address(config, server.port),
         server.cors_origins, bool(config.mail.host),
@@ -77,7 +73,10 @@ def introduce(app: web.Application, config: Config) -> None:
         most_keys=limits.keys_per_owner,
     )
     app[WEBHOOK_RULES] = WebhookRules(
-        limits.webhooks_per_owner, kept.deliveries_days, kept.events_days, config.connect.apps
+        limits.webhooks_per_owner,
+        retention.deliveries_days,
+        retention.events_days,
+        config.connect.apps,
     )
 
 

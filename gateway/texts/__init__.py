@@ -6,7 +6,7 @@ A catalogue is a folder of `.po` files, one an area; `msgid` is the key. Placeho
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from gettext import c2py
 from math import floor
 from pathlib import Path
@@ -150,6 +150,8 @@ def own_keys(code: str) -> frozenset[str]:
     return frozenset(_read(code)[0])
 
 
+# Browsers send few different ones.
+@lru_cache(maxsize=200)
 def asked(header: str) -> str:
     """Return the language of CODES that a header Accept-Language prefers: `pt-PT` gets `pt-BR`."""
     wanted = []

@@ -96,7 +96,9 @@ def parse(url: str, environment: Mapping[str, str] = os.environ) -> PostgresUrl:
     try:
         known = checked(parameters, secret="password" in parts.parameters)
     except ValueError as error:
-        named = [one for one, name in taken.items() if re.search(rf"\b{name}\b", str(error))]
+        named = [
+            parameter for parameter, name in taken.items() if re.search(rf"\b{name}\b", str(error))
+        ]
         raise _also(error, named) from None
     return PostgresUrl(
         hosts=hosts,

@@ -102,17 +102,17 @@ def read(text: str) -> ClientCertificate:
             "key first and its chain after it.",
         )
     parts = [key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())]
-    parts += [one.public_bytes(Encoding.PEM) for one in chain]
-    made = ClientCertificate(
+    parts += [link.public_bytes(Encoding.PEM) for link in chain]
+    certificate = ClientCertificate(
         b"".join(parts).decode("ascii"),
         _micros(own.not_valid_after_utc),
         _micros(own.not_valid_before_utc),
     )
     try:
-        load(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), made.pem)
+        load(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), certificate.pem)
     except ssl.SSLError:
         raise CertificateFault("weak", "TLS cannot use this certificate: it is too weak.") from None
-    return made
+    return certificate
 
 
 def must_be_valid(certificate: ClientCertificate, now: int) -> None:
@@ -183,14 +183,14 @@ def _chain(pem: bytes) -> list[x509.Certificate]:
 def _key(pem: bytes) -> Key:
     if b"ENCRYPTED" in pem:
         raise CertificateFault("locked", LOCKED)
-    found = [name for name in KEY_FORMATS if f"-----BEGIN {name}-----".encode() in pem]
-    if len(found) != 1 or pem.count(b"PRIVATE KEY-----") != 2:
+    forms = [name for name in KEY_FORMATS if f"-----BEGIN {name}-----".encode() in pem]
+    if len(forms) != 1 or pem.count(b"PRIVATE KEY-----") != 2:
         raise CertificateFault(
             "no_key",
             "Paste exactly one private key in PEM beside the certificate: the lines from "
             "-----BEGIN PRIVATE KEY----- to -----END PRIVATE KEY-----.",
         )
-    start = pem.index(f"-----BEGIN {found[0]}-----".encode())
+    start = pem.index(f"-----BEGIN {forms[0]}-----".encode())
     if pem.find(b"-----END ", start) - start > LONGEST_KEY:
         raise CertificateFault("long_key", LONG_KEY)
     try:

@@ -27,8 +27,7 @@ from outbox.sending.client_certificates import Contexts, Trust
 from outbox.sending.egress_guard import Guard
 from outbox.sending.lookups import LookupFailed
 from outbox.sending.outcome import system
-from outbox.sending.pool import KEEP_ALIVE_SECONDS, Pool
-from outbox.sending.pool_routes import Route
+from outbox.sending.pool import KEEP_ALIVE_SECONDS, Pool, Route
 from outbox.sending.proxies import ProxyFailed, open_tunnel, place_of
 from outbox.sending.staggered import STAGGER_SECONDS, Connect, connected, first_connected, place_for
 from outbox.sending.trust import prepared, shared, trust_of
@@ -151,7 +150,7 @@ class Dialler:
             progress.stage = "dns"
             began = self._clock.monotonic()
             try:
-                found = await self._guard.resolve(route.host, route.port, socket.AF_UNSPEC)
+                addresses = await self._guard.resolve(route.host, route.port, socket.AF_UNSPEC)
             finally:
                 progress.resolved_in = self._clock.monotonic() - began
         except Refused as refused:
@@ -160,7 +159,7 @@ class Dialler:
         except LookupFailed as error:
             raise ClientConnectorDNSError(route.connection_key, error) from error
         progress.stage = "connect"
-        return [one["host"] for one in found]
+        return [address["host"] for address in addresses]
 
     async def _dial(self, route: Route, progress: Progress, address: str) -> socket.socket:
         """Return a socket that is connected to an address of the receiver."""

@@ -65,7 +65,7 @@ def read(headers: Sequence[Header], asker: str) -> int | None:
     origins = _values(headers, ALLOWED_ORIGIN)
     if not origins:
         raise Refused("it has no WebHook-Allowed-Origin")
-    if not any(one == ANY or one.lower() == asker.lower() for one in origins):
+    if not any(origin == ANY or origin.lower() == asker.lower() for origin in origins):
         raise Refused(f"its WebHook-Allowed-Origin is {_shown(origins)}")
     rates = _values(headers, ALLOWED_RATE)
     if not rates or rates == [ANY]:

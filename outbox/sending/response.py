@@ -135,8 +135,8 @@ class Reading:
         if not data.startswith(b"HTTP/") and not _may_start(bytes(data[:5])):
             self._refuse(not_http(bytes(data[:80])))
             return False
-        found, room = HEAD_END.search(data, self._searched), LARGEST_HEAD - self._before
-        if found is None or found.end() > room:
+        end, room = HEAD_END.search(data, self._searched), LARGEST_HEAD - self._before
+        if end is None or end.end() > room:
             self._searched = max(len(data) - 2, 0)
             if b"\n" in data and STATUS_LINE.match(data) is None:
                 self._refuse(bad_status_line(bytes(data[:80])))
@@ -145,8 +145,8 @@ class Reading:
                 if not self._decide_early("too_long"):
                     self._refuse(TOO_MUCH)
             return False
-        head = bytes(data[: found.end()])
-        del data[: found.end()]
+        head = bytes(data[: end.end()])
+        del data[: end.end()]
         self._searched = 0
         self._before += len(head)
         self._begin(head)
@@ -265,7 +265,9 @@ class Reading:
         if "transfer-encoding" in fields:
             if "content-length" in fields:
                 self.odd("both")
-            codings = [one for one in _tokens(fields["transfer-encoding"]) if one != "identity"]
+            codings = [
+                coding for coding in _tokens(fields["transfer-encoding"]) if coding != "identity"
+            ]
             if codings != ["chunked"]:
                 self.odd("coding")
             if codings[-1:] == ["chunked"]:

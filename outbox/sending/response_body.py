@@ -81,15 +81,15 @@ def show(headers: Sequence[Header], body: bytes, *, truncated: bool) -> BodyText
 
 def _codings(headers: Sequence[Header]) -> list[str]:
     """Return the codings of a body, the last one first; none when there are too many."""
-    found = [
+    codings = [
         coding.strip().lower()
         for wanted in ("content-encoding", "transfer-encoding")
         for name, value in headers
         if name.lower() == wanted
         for coding in value.split(",", MOST_CODINGS + 1)
     ]
-    found = [coding for coding in found if coding not in ("", "identity", "chunked")]
-    return found[::-1] if len(found) <= MOST_CODINGS else []
+    codings = [coding for coding in codings if coding not in ("", "identity", "chunked")]
+    return codings[::-1] if len(codings) <= MOST_CODINGS else []
 
 
 def _charset(headers: Sequence[Header], body: bytes) -> tuple[str, int]:

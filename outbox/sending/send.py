@@ -21,7 +21,7 @@ from outbox.sending.outcome import (
     name_failure,
     no_status,
 )
-from outbox.sending.pool_routes import Route
+from outbox.sending.pool import Route
 from outbox.sending.request import DIRECT, Via
 from outbox.sending.response import LARGEST_BODY
 from outbox.sending.urls import Refused, check_url

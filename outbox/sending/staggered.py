@@ -43,18 +43,18 @@ async def first_connected(
             done, _ = await asyncio.wait(
                 running, timeout=delay if waiting else None, return_when=asyncio.FIRST_COMPLETED
             )
-            for one in done:
-                error = one.exception()
+            for task in done:
+                error = task.exception()
                 if error is None:
-                    return running.pop(one), one.result()
-                del running[one]
+                    return running.pop(task), task.result()
+                del running[task]
                 if not isinstance(error, OSError):
                     raise error
                 failure = error
     finally:
-        for one in running:
-            one.cancel()
-            one.add_done_callback(_close)
+        for task in running:
+            task.cancel()
+            task.add_done_callback(_close)
     assert failure is not None
     raise failure
 

@@ -133,8 +133,8 @@ def read(credentials: ClientCredentials, outcome: Outcome, now: float) -> Fetche
     if outcome.outcome != "success":
         return Fetched(outcome, failure=f"{answered}{said}")
     if values is None:
-        what = "an answer that is cut off" if outcome.truncated else "no JSON object"
-        return Fetched(outcome, failure=f"{answered} with {what}{said}")
+        instead = "an answer that is cut off" if outcome.truncated else "no JSON object"
+        return Fetched(outcome, failure=f"{answered} with {instead}{said}")
     token, kind = values.get("access_token"), values.get("token_type")
     if not isinstance(token, str) or not token:
         return Fetched(outcome, failure=f"{answered} without an access token{said}")
@@ -206,8 +206,8 @@ def _said(
     if values is not None:
         nested = values.get("error")
         places = [values, nested] if isinstance(nested, dict) else [values]
-        found = [one for names in SAID if (one := _first(places, names))]
-        return _shown(": ".join(dict.fromkeys(found)), credentials, LONGEST_SAID)
+        texts = [one for names in SAID if (one := _first(places, names))]
+        return _shown(": ".join(dict.fromkeys(texts)), credentials, LONGEST_SAID)
     title = TITLE.search(text)
     if title is not None:
         return f"a page with the title “{_shown(title[1], credentials, LONGEST_START)}”"

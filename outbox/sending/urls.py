@@ -84,17 +84,17 @@ def check_url(url: str, rules: Rules) -> Target:
     parsed = URL(url)
     sent = URL(f"{scheme}://{parsed.host_port_subcomponent}{path}", encoded=True)
     # Other software that reads the URL must find the same host and port.
-    if any(one != (host, port, scheme) for one in map(_read, (parsed, sent))):
+    if any(server != (host, port, scheme) for server in map(_read, (parsed, sent))):
         raise _misspelt("this URL is ambiguous; write it in its standard form")
     return Target(sent, scheme, host, port, literal, path)
 
 
-def same_server(one: str, other: str) -> bool:
+def same_server(url: str, second: str) -> bool:
     """Return whether two URLs have the same scheme, host and port."""
     try:
         mine, theirs = (
             (parts.scheme, parts.hostname, parts.port or DEFAULT_PORTS.get(parts.scheme))
-            for parts in map(urlsplit, (one, other))
+            for parts in map(urlsplit, (url, second))
         )
     except ValueError:
         return False

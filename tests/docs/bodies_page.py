@@ -3,8 +3,14 @@
 from collections.abc import Iterator
 
 from gateway.domain.catalogue import EVENTS
-from gateway.rest.document import operational_entries
-from gateway.rest.document.webhook_entries import ATTRIBUTES, FORMATS, HEADERS, body_of, cause_of
+from gateway.rest.document.webhook_entries import (
+    ATTRIBUTES,
+    FORMATS,
+    HEADERS,
+    OPERATIONAL_DATA,
+    body_of,
+    cause_of,
+)
 from outbox.durations import SECOND
 from outbox.events import cloud_events, encode
 from outbox.events.cloud_events import Facts, extensions, source_of
@@ -36,7 +42,7 @@ def lines() -> Iterator[str]:
     yield "\n| attribute | value |\n| --- | --- |"
     yield from (f"| `{name}` | {text} |" for name, text in ATTRIBUTES.items())
     yield f"\n```json\n{_structured('contact.created')}\n```\n"
-    every = {**EVENTS, **operational_entries.DATA}
+    every = {**EVENTS, **OPERATIONAL_DATA}
     for event, fields in every.items():
         told = ", ".join(f"`{field}`" for field in fields)
         yield f"## {event}\n\n{cause_of(event)} `data` has {told}.\n"

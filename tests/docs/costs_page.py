@@ -14,8 +14,8 @@ from typing import Any
 
 from gateway.app import resources
 from gateway.console.crm import customer_page
-from gateway.console.layout import page_turns
-from gateway.console.records import references, related
+from gateway.console.layout import pages
+from gateway.console.records import references, view_page
 from gateway.domain.accounts import password_resets, passwords
 from gateway.domain.catalogue import RESOURCES
 from gateway.domain.cells import directory
@@ -29,7 +29,7 @@ from gateway.domain.sales import document_lines, logos
 from gateway.domain.storefront.catalogue import word_search
 from gateway.domain.storefront.stores import host_proofs
 from gateway.domain.webhooks import deliveries, delivery_search, file_text
-from gateway.graphql import costs, document_limits, document_size, execution
+from gateway.graphql import costs, document_limits, execution
 from gateway.mcp import calls, results
 from gateway.records import cascades, digests, exports, finding, included, query
 from gateway.rest import batches, lists
@@ -50,7 +50,7 @@ from outbox.worker import access_tokens
 
 MIB = 1024 * 1024
 BOUNDS: Mapping[str, float] = {
-    "health": health.FRESH_SECONDS, "related": related.MOST,
+    "health": health.FRESH_SECONDS, "related": view_page.MOST_RELATED,
     "result": results.BYTES, "message": calls.MOST_BYTES,
     "looked_at": finding.LOOKED_AT, "found": finding.SHOWN,
     "named": references.MOST_NAMED,
@@ -72,7 +72,8 @@ BOUNDS: Mapping[str, float] = {
     "snapshot_bytes": snapshot_steps.MOST_BYTES // 1024,
     "proofs": host_proofs.AT_ONCE, "lookup": host_lookups.SECONDS,
     "counted": replays.COUNTED, "running": replays.MOST_RUNNING, "hashes": passwords.WAITING_MOST,
-    "words": word_search.MOST, "document": document_size.CHARACTERS, "depth": document_limits.DEPTH,
+    "words": word_search.MOST, "document": document_limits.CHARACTERS,
+    "depth": document_limits.DEPTH,
     "aliases": document_limits.ALIASES, "mutations": document_limits.MUTATIONS,
     "graphql": execution.SECONDS,
     "step_sqlite": import_steps.MOST["sqlite"], "step_postgres": import_steps.MOST["postgres"],
@@ -93,7 +94,7 @@ BOUNDS: Mapping[str, float] = {
     "file_weight": customer_page.FILE_WEIGHT, "niceness": encoder.NICENESS,
     "soon": host_proofs.SOON // MINUTE, "ends": host_proofs.ENDS // DAY,
     "resets": password_resets.MOST, "tokens": access_tokens.MOST,
-    "strangers": page_turns.STRANGERS_AT_ONCE,
+    "strangers": pages.STRANGERS_AT_ONCE,
 }  # fmt: skip
 """The bounds that costs.toml names, from where they hold."""
 _PLURAL = re.compile(rf"/(?:{'|'.join(sorted((r.plural for r in RESOURCES), key=len)[::-1])})\b")

@@ -9,7 +9,7 @@ from gateway.cli.command_line import COMMANDS
 from gateway.domain.catalogue import EVENTS
 from gateway.graphql.schema import schema
 from gateway.records.errors import CODES
-from gateway.rest.document.webhook_entries import WHEN
+from gateway.rest.document.webhook_entries import OPERATIONAL_DATA, WHEN
 from gateway.server.upkeep.web_duties import BATCHES
 from tests.architecture.tree import ROOT
 from tests.docs import commands_page, costs_page, errors_page, operations_page
@@ -41,7 +41,7 @@ def test_the_pages_that_people_write_stay_short() -> None:
 
 def test_every_part_of_a_generated_page_belongs_to_something_of_the_code() -> None:
     assert errors_page.FIXES.keys() == set(CODES)
-    assert WHEN.keys() <= EVENTS.keys()
+    assert WHEN.keys() <= EVENTS.keys() | OPERATIONAL_DATA.keys()
     assert commands_page.MORE.keys() <= {command.words for command in COMMANDS}
 
 

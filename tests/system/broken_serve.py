@@ -340,15 +340,15 @@ def crowded_searches() -> None:
 
 def any_form() -> None:
     """Let aiohttp read any form, in the character set that it names."""
-    forms = module("gateway.console.layout.forms")
+    guard = module("gateway.console.layout.guard")
 
     async def read(request: web.Request) -> Any:
         sent = await request.post()
-        return forms.Form({
+        return guard.Form({
             name: [value for value in sent.getall(name) if isinstance(value, str)] for name in sent
         })  # fmt: skip
 
-    forms.read = read
+    guard.read_form = read
 
 
 def no_budgets() -> None:
@@ -389,7 +389,7 @@ def patient_server() -> None:
 
 def unmetered_lists() -> None:
     """Read each list at the price of a page, past any number of records, and without turns."""
-    query, queue = module("gateway.records.query"), module("outbox.database.sqlite.read_queue")
+    query, queue = module("gateway.records.query"), module("outbox.database.sqlite.threads")
     query.FAR = query.FARTHEST = queue.LONG_SECONDS = NO_BOUND
     module("outbox.database.sqlite.threads").LONG_SECONDS = NO_BOUND
     query.OWNED_OF_FEW, queue.owner_of = query.OWNED, lambda _: ""
@@ -402,7 +402,7 @@ def unmetered_lists() -> None:
 
 def unmetered_console() -> None:
     """Count no pages of the console, and make all of an account at once."""
-    module("gateway.console.layout.page_turns").AT_ONCE = NO_BOUND
+    module("gateway.console.layout.pages").AT_ONCE = NO_BOUND
     RateLimits.page = lambda *_: 0  # type: ignore[method-assign]
 
 

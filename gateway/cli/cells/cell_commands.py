@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from gateway.cli import tables
-from gateway.cli.cells import loads, maps
+from gateway.cli.cells import haproxy, loads
 from gateway.cli.cells.haproxy import Runtime
 from gateway.cli.commands import existing
 from gateway.cli.moving.target import peer_config
@@ -39,11 +39,11 @@ async def listed(config: Config, arguments: Namespace, say: Say) -> None:
 
 async def planned(config: Config, arguments: Namespace, say: Say) -> None:
     """Print the moves that balance the cells: what `carteiro move --plan` takes."""
-    found = {}
+    owners = {}
     for name, own in configurations(config).items():
         async with existing(own) as db:
-            found[name] = await db.scan(DUTIES, loads.owners)
-    steps = loads.plan(found)
+            owners[name] = await db.scan(DUTIES, loads.owners)
+    steps = loads.plan(owners)
     if arguments.json:
         rows = [
             {"email": one.email, "from": one.source, "to": one.target, "load": one.load}
@@ -59,7 +59,7 @@ async def mapped(config: Config, arguments: Namespace, say: Say) -> None:
     """Write the maps into a folder, each file at once."""
     folder = Path(arguments.folder)
     for name, entries in (await _maps(config)).items():
-        _write(folder / name, maps.text(entries))
+        _write(folder / name, haproxy.map_text(entries))
         say(f"{folder / name}: {len(entries):,} entries")
 
 
@@ -67,7 +67,7 @@ async def pushed(config: Config, arguments: Namespace, say: Say) -> None:
     """Replace the maps of a running HAProxy, and its files, which it reads when it starts."""
     folder, runtime = Path(arguments.folder), Runtime(Path(arguments.socket))
     for name, entries in (await _maps(config)).items():
-        _write(folder / name, maps.text(entries))
+        _write(folder / name, haproxy.map_text(entries))
         await runtime.replace(str(folder / name), entries)
         say(f"{folder / name}: {len(entries):,} entries in HAProxy")
 
@@ -93,10 +93,10 @@ async def _counted(config: Config) -> dict[str, Any]:
     }  # fmt: skip
 
 
-async def _maps(config: Config) -> Mapping[str, maps.Map]:
+async def _maps(config: Config) -> Mapping[str, haproxy.Map]:
     async with _directory(config) as directory:
         try:
-            return await maps.read(config, directory)
+            return await haproxy.read_maps(config, directory)
         except DatabaseUnavailable as error:
             raise CannotStart(f"cell.directory: {error}") from None
 

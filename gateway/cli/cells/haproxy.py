@@ -1,20 +1,53 @@
-"""The runtime API of HAProxy, version 2.4 and later: replace a map as a whole."""
+"""What HAProxy finds a cell by: maps from the directory, and its API that replaces them as a whole.
+
+See docs/deploy; the runtime API is that of version 2.4 and later.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import islice
 from pathlib import Path
+from urllib.parse import urlsplit
 
-from gateway.cli.cells.maps import Map
+from gateway.domain.cells.directory import CellDirectory, Kind
+from gateway.server.config import Config
 from outbox.errors import CannotStart
+
+MOVED, HOSTS = "moved.map", "hosts.map"
+SOURCES: Mapping[str, tuple[Kind, ...]] = {MOVED: ("owner", "key"), HOSTS: ("hostname",)}
+"""The names of each map: owners who moved and their keys without a mark; hostnames of stores."""
 
 LINES = 200
 """Entries of one command: it has to fit into HAProxy's buffer of 16 kB."""
 ANSWER_SECONDS = 10.0
 _VERSION = re.compile(r"New version created: (\d+)")
+
+Map = dict[str, str]
+"""The cell of each name."""
+
+
+async def read_maps(config: Config, directory: CellDirectory) -> dict[str, Map]:
+    """Return the maps by the names of their files. Raise DatabaseUnavailable."""
+    maps: dict[str, Map] = {}
+    for name, kinds in SOURCES.items():
+        maps[name] = {}
+        for kind in kinds:
+            after = ""
+            while page := await directory.page(kind, after):
+                maps[name] |= {one.value: one.cell for one in page}
+                after = page[-1].value
+    for peer in config.cell.peers:
+        # The address of a cell leads to it, whatever a request has.
+        maps[HOSTS][urlsplit(peer.url).hostname or ""] = peer.name
+    return maps
+
+
+def map_text(entries: Map) -> str:
+    """Return a map as HAProxy reads it."""
+    return "".join(f"{name} {cell}\n" for name, cell in sorted(entries.items()))
 
 
 class Runtime:

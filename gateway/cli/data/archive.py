@@ -170,9 +170,9 @@ class ArchiveReader:
             raise self._truncated()
         if start.startswith(NAME):
             raise CannotStart(f"{self._path} is from a newer program; restore it with that one")
-        for name, what in OTHERS.items():
+        for name, kind in OTHERS.items():
             if start.startswith(name):
-                raise CannotStart(f"{self._path} is {what}, not a backup of `carteiro backup`")
+                raise CannotStart(f"{self._path} is {kind}, not a backup of `carteiro backup`")
         raise CannotStart(f"{self._path} is not a backup of `carteiro backup`")
 
     def _block(self) -> tuple[bytes, bytes]:

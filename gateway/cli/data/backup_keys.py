@@ -105,11 +105,11 @@ def missing(config: Config, needed_ids: Sequence[str], key_text: str | None, ids
     return False
 
 
-def must_fit(key_text: str | None, needed_ids: Sequence[str], ids: Ids, what: str) -> None:
+def must_fit(key_text: str | None, needed_ids: Sequence[str], ids: Ids, backup: str) -> None:
     """Raise CannotStart when the keys in the `key_text` of a backup are not those that it needs."""
     if key_text is None:
         return
-    source = f"the key file in {what}"
+    source = f"the key file in {backup}"
     ring = parse_keys(key_text, ids, source) if key_text.isascii() else None
     if ring is None or not set(needed_ids) <= set(ring.key_ids):
         raise CannotStart(f"{source} lacks a key that the backup needs; use another backup")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
+from operator import attrgetter
 from typing import Any
 
 from gateway.cli.data.progress_bar import Progress
@@ -25,13 +26,13 @@ def own_tables(engine: Engine) -> set[str]:
     return tables
 
 
-def must_be_known(migrations: Sequence[Applied], what: str) -> dict[str, int]:
+def must_be_known(migrations: Sequence[Applied], where: str) -> dict[str, int]:
     """Return the last migration of each component.
 
-    Raise CannotStart when this program does not know one of them. `what` has them.
+    Raise CannotStart when this program does not know one of them. `where` has them.
     """
     if not migrations:
-        raise CannotStart(f"{what} is empty")
+        raise CannotStart(f"{where} is empty")
     known = {
         (component, migration.number): migration
         for component, folder in SOURCES
@@ -41,23 +42,25 @@ def must_be_known(migrations: Sequence[Applied], what: str) -> dict[str, int]:
         migration = known.get((applied.component, applied.number))
         if migration is None:
             raise CannotStart(
-                f"{what} has the migration {applied.component} {applied.name}, which is newer than "
-                "this program; use the newer program"
+                f"{where} has the migration {applied.component} {applied.name}, which is newer "
+                "than this program; use the newer program"
             )
         if not migration.is_of(applied.checksum):
             raise CannotStart(
-                f"{what} has another migration {applied.component} {applied.name} than this program"
+                f"{where} has another migration {applied.component} {applied.name} than this "
+                "program"
             )
-    return {applied.component: applied.number for applied in sorted(migrations, key=_number)}
+    in_order = sorted(migrations, key=attrgetter("number"))
+    return {applied.component: applied.number for applied in in_order}
 
 
-def must_be_ours(tables: Sequence[Table], engine: Engine, what: str) -> None:
-    """Raise CannotStart when `what` names a table that was never ours: it becomes part of SQL."""
+def must_be_ours(tables: Sequence[Table], engine: Engine, where: str) -> None:
+    """Raise CannotStart when `where` names a table that was never ours: it becomes part of SQL."""
     names = [table.name for table in tables]
     if strange := sorted(set(names) - own_tables(engine) | set(names) & LEFT_BEHIND):
-        raise CannotStart(f"{what} has the table {strange[0]!r}, which is not one of a backup")
+        raise CannotStart(f"{where} has the table {strange[0]!r}, which is not one of a backup")
     if len(set(names)) < len(names) or not all(table.columns for table in tables):
-        raise CannotStart(f"{what} has a table twice or without columns; use another backup")
+        raise CannotStart(f"{where} has a table twice or without columns; use another backup")
 
 
 async def departing(source: Snapshot) -> Batches:
@@ -97,7 +100,3 @@ async def fill(
     await new.run(migrate_at_once, SOURCES)
     await new.run(queue_transfer.arrive)
     return total
-
-
-def _number(applied: Applied) -> int:
-    return applied.number

@@ -60,7 +60,8 @@ class Writer:
             kind, record_id = self._take()
             await self._send("DELETE", kind, record_id, None)
         elif turn == 2:
-            await self._send("POST", "companies", "", {"name": self._company(), "size": "11-50"})
+            name = f"{self._choice(TRADE)} {self._choice(LAST)}"
+            await self._send("POST", "companies", "", {"name": name, "size": "11-50"})
         else:
             await self._send("POST", "contacts", "", self._contact())
         self.writes += 1
@@ -112,8 +113,8 @@ class Writer:
                     raise Refused(
                         f"{method} {path} returned {answer.status}: {text}", answer.status
                     )
-                made: str = (await answer.json())["id"]
-                return made
+                record_id: str = (await answer.json())["id"]
+                return record_id
         except (aiohttp.ClientError, TimeoutError) as error:
             raise DemoFault(f"the gateway is not reachable: {error}") from error
 
@@ -127,9 +128,6 @@ class Writer:
     def _contact(self) -> dict[str, str]:
         first, last = self._choice(FIRST), self._choice(LAST)
         return {"name": f"{first} {last}", "email": f"cliente{self.writes}@example.com"}
-
-    def _company(self) -> str:
-        return f"{self._choice(TRADE)} {self._choice(LAST)}"
 
     def _change(self, kind: str) -> dict[str, str]:
         """Return a field that is not set yet: an unchanged value emits no event."""

@@ -48,21 +48,21 @@ class Judge:
         """Judge deliveries that have not arrived."""
         judgement = Judgement()
         listed = await self.listed()
-        for name in dict.fromkeys(one[0] for one in missing):
+        for name in dict.fromkeys(delivery[0] for delivery in missing):
             if name not in listed:
-                judgement.kept_back += [one for one in missing if one[0] == name]
+                judgement.kept_back += [delivery for delivery in missing if delivery[0] == name]
                 continue
             states = await self._states(name)
-            for one in missing:
-                if one[0] != name:
+            for delivery in missing:
+                if delivery[0] != name:
                     continue
-                its = states.get((one[1], one[2]), set())
+                its = states.get((delivery[1], delivery[2]), set())
                 if its & UNFINISHED:
-                    judgement.waiting.append(one)
+                    judgement.waiting.append(delivery)
                 elif its & KEPT_BACK:
-                    judgement.kept_back.append(one)
+                    judgement.kept_back.append(delivery)
                 else:
-                    judgement.lost.append(one)
+                    judgement.lost.append(delivery)
         return judgement
 
     async def sent_again(self, inboxes: Iterable[Inbox]) -> Mapping[tuple[str, str], int]:
@@ -80,8 +80,9 @@ class Judge:
         """Return the states of unfinished and cancelled deliveries: (event, record) → states."""
         states: dict[tuple[str, str], set[str]] = {}
         for state in LISTED:
-            async for one in self._deliveries(name, f"&state={state}"):
-                states.setdefault((one.get("event", ""), one["recordId"]), set()).add(one["state"])
+            async for delivery in self._deliveries(name, f"&state={state}"):
+                key = delivery.get("event", ""), delivery["recordId"]
+                states.setdefault(key, set()).add(delivery["state"])
         return states
 
     async def _deliveries(self, name: str, query: str = "") -> AsyncIterator[Mapping[str, Any]]:
@@ -89,7 +90,7 @@ class Judge:
         after, more = "", True
         while more:
             page = await self._owner.call("GET", path + after)
-            for one in page["data"]:
-                yield one
+            for delivery in page["data"]:
+                yield delivery
             more = page["hasMore"]
             after = f"&after={page['nextCursor']}" if more else ""

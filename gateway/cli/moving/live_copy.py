@@ -176,13 +176,13 @@ class LiveCopy:
         keys: dict[str, dict[str, None]] = {}
         for row in noted:
             keys.setdefault(row["name"], {})[row["key"]] = None
-        found: dict[str, list[Values]] = {}
+        rows: dict[str, list[Values]] = {}
         for table in reversed(TABLES):
             if table in keys and not await self._is_whole(table):
-                found[table] = await self._changed(table, keys[table], source, target)
+                rows[table] = await self._changed(table, keys[table], source, target)
         for table in TABLES:
-            if table in found:
-                await self._store(target, table, keys[table], found[table])
+            if table in rows:
+                await self._store(target, table, keys[table], rows[table])
             elif table in keys:
                 await self._replace(target, table)
 
@@ -195,7 +195,7 @@ class LiveCopy:
         places = [names.index(name) for name in key]
         among = await self._source.among(table)
         order = f" order by {shape.generated}" if shape.generated else ""
-        vanished = {self._key(one): one for one in keys}
+        vanished = {tuple(json.loads(text)): text for text in keys}
         rows: list[Values] = []
         for part in _parts(list(keys)):
             text = f"select {', '.join(names)} from {table} where {among}{_left_out(table)}{order}"
@@ -230,10 +230,10 @@ class LiveCopy:
         await target.run(*await self._deletion(table, keys))
 
     async def _store(
-        self, target: Tx, table: str, keys: Iterable[str], found: Sequence[Values]
+        self, target: Tx, table: str, keys: Iterable[str], values: Sequence[Values]
     ) -> None:
         names, key = await self._names(table), await self._target.key(table)
-        rows = await self._fitted(table, found)
+        rows = await self._fitted(table, values)
         others = ", ".join(f"{name} = excluded.{name}" for name in names if name not in key)
         change = f"do update set {others}" if others else "do nothing"
         await insert(target, table, names, rows, f"on conflict ({', '.join(key)}) {change}")
@@ -271,17 +271,14 @@ class LiveCopy:
         assert self._passage is not None
         names = await self._names(name)
         kinds = {one.name: one for one in (await self._target.shape(name)).table.columns}
-        made = []
+        rows_there = []
         for values in rows:
             row = changed(name, names, values, self._passage, self._rings)
             if name in QUEUED_MAIL and row["due_at"] is not None:
                 # Nothing is sent here before the owner has arrived.
                 row["due_at"] += FAR
-            made.append(tuple(row.values()))
-        return self._target.fitted(Table(name, tuple(kinds[one] for one in names), 0), made)
-
-    def _key(self, text: str) -> Key:
-        return tuple(json.loads(text))
+            rows_there.append(tuple(row.values()))
+        return self._target.fitted(Table(name, tuple(kinds[one] for one in names), 0), rows_there)
 
     def _compare(self, table: str, sent: Digest, stored: Digest) -> None:
         if sent.value != stored.value:

@@ -65,7 +65,7 @@ class LiveMove:
         source: MoveConnection,
         target: MoveConnection,
         ends: tuple[str, str],
-        found: Found,
+        standing: Found,
         address: Address,
         pace: JobPace,
     ) -> None:
@@ -73,8 +73,8 @@ class LiveMove:
         self._source, self._target = source, target
         self._ends = ends
         self._address = address
-        self._owner_id = found.owner_id
-        self._here, self._there = found.here, found.there
+        self._owner_id = standing.owner_id
+        self._here, self._there = standing.here, standing.there
         self._closed_at = 0.0
         self.sentences: Sequence[str] = ()
         """What the owner's delivery log had before, and has now."""

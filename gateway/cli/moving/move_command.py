@@ -5,7 +5,7 @@ SQLite no server may use either, and the row of the owner in `owners` says how f
 the source, then here in the target (committed together with all rows), then gone in the source. A
 command that was ended in between is repeated; until the target has the owner, `--cancel` lets the
 source have him again. Nothing else takes one owner from or to an SQLite file: `carteiro copy` takes
-a whole installation.
+a whole installation. It is one module because each step of a move stands on the one before.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pathlib import Path
 from gateway.cli.commands import existing, filled
 from gateway.cli.data import backup_keys
 from gateway.cli.data.progress_bar import Progress
-from gateway.cli.moving import move_plans, target
+from gateway.cli.moving import target
 from gateway.cli.moving.chain_proof import ChainProof, Damaged
 from gateway.cli.moving.moved_rows import Rings
 from gateway.cli.moving.owner_copy import OwnerCopy
@@ -46,6 +46,7 @@ from outbox.webhooks import key_mark
 from outbox.webhooks.secrets import KeyRing
 
 Say = Callable[[str], None]
+PLAN_WORDS = 3
 
 
 async def move(config: Config, arguments: Namespace, say: Say) -> None:
@@ -57,8 +58,8 @@ async def move(config: Config, arguments: Namespace, say: Say) -> None:
         return
     if not (arguments.email and arguments.to):
         raise CannotStart("enter EMAIL and --to, or --plan")
-    other = target.configured(config, arguments.to, arguments.key_file)
-    await take(config, other, arguments.email, arguments, say)
+    to_config = target.configured(config, arguments.to, arguments.key_file)
+    await take(config, to_config, arguments.email, arguments, say)
 
 
 async def follow(config: Config, arguments: Namespace, say: Say) -> None:
@@ -67,7 +68,7 @@ async def follow(config: Config, arguments: Namespace, say: Say) -> None:
     A move that was done before is done again, which changes nothing.
     """
     clock, began, rate = SystemClock(), None, arguments.rate
-    for email, source, to in move_plans.read(Path(arguments.plan)):
+    for email, source, to in read_plan(Path(arguments.plan)):
         if rate and began is not None:
             await asyncio.sleep(max(0.0, began + 3600 / rate - clock.monotonic()))
         began = clock.monotonic()
@@ -78,26 +79,28 @@ async def follow(config: Config, arguments: Namespace, say: Say) -> None:
         await take(ends[0], ends[1], email, arguments, say)
 
 
-async def take(config: Config, other: Config, email: str, arguments: Namespace, say: Say) -> None:
+async def take(
+    config: Config, to_config: Config, email: str, arguments: Namespace, say: Say
+) -> None:
     """Move an owner, or go on with it. Raise CannotStart."""
-    ends = target.named(config), target.named(other)
-    if ends[0] == ends[1] or target.same(config, other):
+    ends = target.named(config), target.named(to_config)
+    if ends[0] == ends[1] or target.same(config, to_config):
         raise CannotStart("--to is the database that has the owner")
     # Both schemas are those of this program.
     async with existing(config):
         pass
-    async with filled(other):
+    async with filled(to_config):
         pass
-    async with target.address(config, other) as address:
-        if _place(config).engine == _place(other).engine == "postgres":
-            await _live(config, other, email, arguments, say, ends=ends, address=address)
+    async with target.address(config, to_config) as address:
+        if _place(config).engine == _place(to_config).engine == "postgres":
+            await _live(config, to_config, email, arguments, say, ends=ends, address=address)
         else:
-            await _offline(config, other, (email, arguments.cancel), ends, address, say)
+            await _offline(config, to_config, (email, arguments.cancel), ends, address, say)
 
 
 async def _offline(
     config: Config,
-    other: Config,
+    to_config: Config,
     wanted: tuple[str, bool],
     ends: tuple[str, str],
     address: Address,
@@ -105,22 +108,22 @@ async def _offline(
 ) -> None:
     """Move from or to SQLite, while no server uses either database."""
     email, cancel = wanted
-    async with exclusive(_place(config)) as source, exclusive(_place(other)) as there:
+    async with exclusive(_place(config)) as source, exclusive(_place(to_config)) as there:
         async with source.transaction() as tx, there.transaction() as target_tx:
-            found = await find(tx, target_tx, email, ends)
+            standing = await find(tx, target_tx, email, ends)
             if not cancel:
-                await address.announce(tx, found.owner_id)
-        one = Move(source, there, ends, found)
+                await address.announce(tx, standing.owner_id)
+        moving = Move(source, there, ends, standing)
         if cancel:
-            await one.cancel()
+            await moving.cancel()
             say(f"{email} stays in {ends[0]}.")
             return
-        rings = await _rings(source, config, there, other)
+        rings = await _rings(source, config, there, to_config)
         with Progress("move", sys.stderr, SystemClock()) as progress:
-            copied, forgotten = await one.run(rings, progress.at)
+            copied, forgotten = await moving.run(rings, progress.at)
         async with there.transaction() as tx:
-            await address.change(tx, found.owner_id)
-    for sentence in one.sentences:
+            await address.change(tx, standing.owner_id)
+    for sentence in moving.sentences:
         say(sentence)
     say(f"Moved {email}: {copied:,} rows are in {ends[1]}.")
     say(f"{forgotten:,} rows are deleted in {ends[0]}.")
@@ -128,7 +131,7 @@ async def _offline(
 
 async def _live(
     config: Config,
-    other: Config,
+    to_config: Config,
     email: str,
     arguments: Namespace,
     say: Say,
@@ -145,34 +148,34 @@ async def _live(
     tries = (arguments.parts or PARTS).lock_tries
     async with (
         open_beside(_place(config), tries) as source,
-        open_beside(_place(other), tries) as there,
-        servers_meter((_place(config), _place(other)), source.clock) as meter,
+        open_beside(_place(to_config), tries) as there,
+        servers_meter((_place(config), _place(to_config)), source.clock) as meter,
     ):
         async with source.snapshot() as tx, there.snapshot() as target_tx:
-            found = await find(tx, target_tx, email, ends)
+            standing = await find(tx, target_tx, email, ends)
             if not arguments.cancel:
-                await address.announce(tx, found.owner_id)
+                await address.announce(tx, standing.owner_id)
         pace = JobPace(meter, 1, clock=source.clock)
-        one = LiveMove(source, there, ends, found, address, pace)
+        moving = LiveMove(source, there, ends, standing, address, pace)
         if arguments.cancel:
-            await one.cancel()
+            await moving.cancel()
             say(f"{email} stays in {ends[0]}.")
             return
-        rings = await _rings(source, config, there, other)
+        rings = await _rings(source, config, there, to_config)
         with Progress("move", sys.stderr, SystemClock()) as progress:
-            moved = await one.run(rings, progress.at)
-    for sentence in one.sentences:
+            moved = await moving.run(rings, progress.at)
+    for sentence in moving.sentences:
         say(sentence)
     say(f"Moved {email}: {moved.copied:,} rows are in {ends[1]}.")
     say(f"Closed for {moved.closed:.2f} seconds.")
     say(f"{moved.deleted:,} rows are deleted in {ends[0]}.")
 
 
-async def _rings(source: Exclusive, config: Config, target: Exclusive, other: Config) -> Rings:
+async def _rings(source: Exclusive, config: Config, target: Exclusive, to_config: Config) -> Rings:
     """Return the keys of both ends. Raise CannotStart when the target needs some."""
-    rings = await _ring(source, config), await _ring(target, other)
+    rings = await _ring(source, config), await _ring(target, to_config)
     if rings[0] is not None and rings[1] is None:
-        raise CannotStart(f"{startup.keys_named(other)} is missing; name one by --key-file")
+        raise CannotStart(f"{startup.keys_named(to_config)} is missing; name one by --key-file")
     return rings
 
 
@@ -187,12 +190,12 @@ class Move:
         source: Exclusive,
         target: Exclusive,
         ends: tuple[str, str],
-        found: Found,
+        standing: Found,
     ) -> None:
         self._source, self._target = source, target
         self._ends = ends
-        self._owner_id = found.owner_id
-        self._here, self._there = found.here, found.there
+        self._owner_id = standing.owner_id
+        self._here, self._there = standing.here, standing.there
         self.sentences: Sequence[str] = ()
         """What the owner's delivery log had before, and has now."""
 
@@ -248,16 +251,13 @@ class Move:
         copying = OwnerCopy(self._owner_id, (self._source, self._target), rings, seen)
         async with self._source.transaction() as source, self._target.transaction() as target:
             await copying.copy(source, target)
-            await self._verify(source, target, rings)
+            proof = ChainProof(self._owner_id, (self._source, self._target), rings)
+            await proof.advance(source, target, ())
+            self.sentences = proof.sentences
             await _seal_certificates(target, self._owner_id, rings)
             arrived = MoveState("here", self._here.move_id, self._ends[0])
             await owner_moves.stand(target, self._owner_id, arrived)
         return copying.rows
-
-    async def _verify(self, source: Tx, target: Tx, rings: Rings) -> None:
-        proof = ChainProof(self._owner_id, (self._source, self._target), rings)
-        await proof.advance(source, target, ())
-        self.sentences = proof.sentences
 
     async def _fan_out(self) -> None:
         """Make the deliveries of all events of the owner."""
@@ -293,3 +293,21 @@ def _place(config: Config) -> Place:
     return Place(
         settings.url, SystemClock(), Ids(), settings.direct_url, settings.synchronous_commit
     )
+
+
+def read_plan(file: Path) -> Sequence[tuple[str, str, str]]:
+    """Return e-mail address, source and target of each move: a line each. Raise CannotStart."""
+    try:
+        text = file.read_text("utf-8")
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else "not UTF-8"
+        raise CannotStart(f"{file} cannot be read: {why}") from None
+    steps = []
+    for number, line in enumerate(text.splitlines(), start=1):
+        words = line.split()
+        if not words or words[0].startswith("#"):
+            continue
+        if len(words) != PLAN_WORDS:
+            raise CannotStart(f"{file}, line {number}: must be EMAIL FROM TO")
+        steps.append((words[0], words[1], words[2]))
+    return steps

@@ -49,10 +49,10 @@ class OwnerCopy:
             await target.run(f"delete from {name} where {condition}", self._owner_id)
         names = there.table.names
         table = Table(name, tuple(kinds[one] for one in names), 0)
-        chosen = f"select {', '.join(names)} from {name} where {condition}"
+        select = f"select {', '.join(names)} from {name} where {condition}"
         order = f" order by {there.generated}" if there.generated else ""
         sent, stored = Digest(), Digest()
-        async with aclosing(self._source.rows(chosen + order, self._owner_id)) as batches:
+        async with aclosing(self._source.rows(select + order, self._owner_id)) as batches:
             async for batch in batches:
                 rows = self._target.fitted(
                     table,
@@ -63,7 +63,7 @@ class OwnerCopy:
                 )
                 await insert(target, name, names, rows)
                 sent.add(rows)
-        async with aclosing(self._target.rows(chosen, self._owner_id)) as batches:
+        async with aclosing(self._target.rows(select, self._owner_id)) as batches:
             async for batch in batches:
                 stored.add(batch)
         if sent.value != stored.value:

@@ -32,15 +32,15 @@ class Found:
     there: MoveState
 
 
-async def find(tx: Tx, other: Tx, email: str, ends: tuple[str, str]) -> Found:
+async def find(tx: Tx, target: Tx, email: str, ends: tuple[str, str]) -> Found:
     """Find the owner, who may be in the target already. Raise CannotStart."""
-    user, known = await users.by_email(tx, email), await users.by_email(other, email)
-    found = user or known
-    if found is None:
+    user, known = await users.by_email(tx, email), await users.by_email(target, email)
+    row = user or known
+    if row is None:
         raise CannotStart(f"there is no account {email}")
-    owner_id = str(found["id"])
+    owner_id = str(row["id"])
     here = await owner_moves.standing(tx, owner_id)
-    there = await owner_moves.standing(other, owner_id)
+    there = await owner_moves.standing(target, owner_id)
     if user is None and here.state != "gone":
         raise CannotStart(f"there is no account {email}; the target has one")
     if here.state in ("copying", "resting", "leaving") and here.peer != ends[1]:
@@ -58,7 +58,7 @@ async def find(tx: Tx, other: Tx, email: str, ends: tuple[str, str]) -> Found:
     if here.state != "gone" and not has_arrived(here, there) and not arrives:
         if known is not None:
             raise CannotStart(f"the target has an account {email} already")
-        await _must_be_free(tx, other, owner_id)
+        await _must_be_free(tx, target, owner_id)
     return Found(owner_id, here, there)
 
 
@@ -82,10 +82,10 @@ async def _mail(tx: Tx, owner_id: str, text: str) -> None:
         await tx.run(text.format(table, FAR, of_owner(OWNERSHIP, table)), owner_id)
 
 
-async def _must_be_free(tx: Tx, other: Tx, owner_id: str) -> None:
+async def _must_be_free(tx: Tx, target: Tx, owner_id: str) -> None:
     """Raise CannotStart when a store of the target has a hostname of the owner."""
     condition = of_owner(OWNERSHIP, "store_hosts")
     hosts = [row["value"] for row in await tx.all(_HOSTS.format(condition), owner_id)]
-    taken = await other.one(_TAKEN_HOST, items(hosts))
+    taken = await target.one(_TAKEN_HOST, items(hosts))
     if taken is not None:
         raise CannotStart(f"a store of the target has the hostname {taken['value']}")

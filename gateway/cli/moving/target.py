@@ -66,9 +66,9 @@ def named(config: Config) -> str:
     )
 
 
-def same(config: Config, other: Config) -> bool:
+def same(config: Config, to_config: Config) -> bool:
     """Return whether both name the same database, also the same file by two paths."""
-    urls = [each.database.url for each in (config, other)]
+    urls = [each.database.url for each in (config, to_config)]
     if not all(map(is_sqlite, urls)):
         return urls[0] == urls[1]
     first, second = (os.path.realpath(sqlite_file(url)) for url in urls)
@@ -131,12 +131,12 @@ class Address:
 
 
 @asynccontextmanager
-async def address(config: Config, other: Config) -> AsyncIterator[Address]:
+async def address(config: Config, to_config: Config) -> AsyncIterator[Address]:
     """Connect to the directory of the target, which the source may share."""
-    directory = directory_of(other, SystemClock(), Ids())
+    directory = directory_of(to_config, SystemClock(), Ids())
     try:
-        shared = config.cell.directory == other.cell.directory
-        yield Address(directory, other.cell.name, shared)
+        shared = config.cell.directory == to_config.cell.directory
+        yield Address(directory, to_config.cell.name, shared)
     finally:
         if directory is not None:
             await directory.close()

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from aiohttp import web
 
 from gateway.console.layout import error_pages, guard, pages, reveal, templates, wording
-from gateway.console.layout.forms import Form
-from gateway.console.layout.guard import SignedIn
+from gateway.console.layout.guard import Form, SignedIn
 from gateway.console.layout.reader import READER
 from gateway.domain.accounts import agents, api_keys
 from gateway.domain.accounts.agents import Allowed

@@ -54,8 +54,8 @@ async def changes(request: web.Request, visitor: SignedIn) -> web.StreamResponse
     """Show the last changes of the record of the query, as a part of its page."""
     record_id = request.query.get("record", "").lower()
     record_id = record_id if is_id(record_id) else "0" * 24
-    found = await request.app[DB].read(entries.latest, visitor.actor, record_id)
-    context = {"changes": found, "record_id": record_id}
+    latest = await request.app[DB].read(entries.latest, visitor.actor, record_id)
+    context = {"changes": latest, "record_id": record_id}
     return templates.render(request, visitor, "parts/record_changes.html", context)
 
 

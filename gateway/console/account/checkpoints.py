@@ -3,8 +3,7 @@
 from aiohttp import web
 
 from gateway.console.layout import error_pages, pages, templates
-from gateway.console.layout.forms import Form
-from gateway.console.layout.guard import SignedIn
+from gateway.console.layout.guard import Form, SignedIn
 from gateway.domain.webhooks import checkpoints
 from gateway.records.errors import Refusal
 from gateway.server.app_keys import DB, KEYRING
@@ -22,22 +21,22 @@ async def index(request: web.Request, visitor: SignedIn) -> web.StreamResponse:
 async def make(request: web.Request, visitor: SignedIn, form: Form) -> web.StreamResponse:
     """Make a checkpoint of what has grown since the last one."""
     try:
-        made = await checkpoints.take(request.app[DB], visitor.actor, request.app[KEYRING])
+        checkpoint = await checkpoints.take(request.app[DB], visitor.actor, request.app[KEYRING])
     except Refusal as refusal:
         if refusal.code != "rate_limited":
             raise
         return await _page(request, visitor, refusal)
-    return pages.to(PATH, "checkpoint" if made else "no_checkpoint")
+    return pages.to(PATH, "checkpoint" if checkpoint else "no_checkpoint")
 
 
 async def file(request: web.Request, visitor: SignedIn) -> web.StreamResponse:
     """Send a checkpoint as the file that `carteiro verify --checkpoint` reads."""
     number = int(request.match_info["number"])
-    found = await request.app[DB].read(checkpoints.listed, visitor.actor, number + 1, 1)
-    if not found or found[0].number != number:
+    listed = await request.app[DB].read(checkpoints.listed, visitor.actor, number + 1, 1)
+    if not listed or listed[0].number != number:
         raise Refusal("not_found", "error.not_found_help")
     return web.Response(
-        text=f"{found[0].body}\n",
+        text=f"{listed[0].body}\n",
         content_type="text/plain",
         charset="utf-8",
         headers={"Content-Disposition": f'attachment; filename="checkpoint-{number}.txt"'},

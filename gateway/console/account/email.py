@@ -6,8 +6,7 @@ from aiohttp import web
 
 from gateway.console.account import proofs
 from gateway.console.layout import guard, pages, templates, wording
-from gateway.console.layout.forms import Form
-from gateway.console.layout.guard import SignedIn
+from gateway.console.layout.guard import Form, SignedIn
 from gateway.console.layout.reader import READER
 from gateway.domain.accounts import account_tokens, email_changes
 from gateway.domain.accounts.account_tokens import Opened

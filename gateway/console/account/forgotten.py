@@ -9,8 +9,7 @@ from aiohttp import web
 
 from gateway.console.account import proofs
 from gateway.console.layout import guard, pages, templates, wording
-from gateway.console.layout.forms import Form
-from gateway.console.layout.guard import SignedIn
+from gateway.console.layout.guard import Form, SignedIn
 from gateway.console.layout.reader import READER
 from gateway.domain.accounts import account_tokens, password_resets
 from gateway.domain.accounts.networks import share_of
@@ -69,13 +68,13 @@ async def reset(request: web.Request, visitor: SignedIn, form: Form) -> web.Stre
         failure = proofs.slow_failure(request, "new", slow.facts.get("retry_after", 60))
         faults = {"new": failure.text}
         return failure.answer(_reset(request, visitor, token, True, faults, failure.status))
-    found = await request.app[DB].read(account_tokens.opened, "reset", token)
-    if found is None:
+    reset_token = await request.app[DB].read(account_tokens.opened, "reset", token)
+    if reset_token is None:
         return _reset(request, visitor, token, False, status=403)
-    faults = new_password_faults(request, found.email, new, form.text("again"))
+    faults = new_password_faults(request, reset_token.email, new, form.text("again"))
     if faults:
         return _reset(request, visitor, token, True, faults, 400)
-    hashed = await request.app[PASSWORDS].hash(new, found.owner_id)
+    hashed = await request.app[PASSWORDS].hash(new, reset_token.owner_id)
     try:
         await request.app[DB].write(
             password_resets.set_password, token, hashed, proofs.facts_of(request)

@@ -6,8 +6,7 @@ from aiohttp import web
 
 from gateway.console.account import entering, proofs, second_step
 from gateway.console.layout import display, guard, kept_forms, pages, templates, wording
-from gateway.console.layout.forms import Form
-from gateway.console.layout.guard import SignedIn
+from gateway.console.layout.guard import Form, SignedIn
 from gateway.console.layout.kept_forms import Kept
 from gateway.console.layout.reader import READER
 from gateway.domain.accounts import account_mails, sessions

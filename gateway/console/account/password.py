@@ -7,8 +7,7 @@ from aiohttp import web
 from gateway.console.account import proofs
 from gateway.console.account.forgotten import new_password_faults
 from gateway.console.layout import pages, templates
-from gateway.console.layout.forms import Form
-from gateway.console.layout.guard import SignedIn
+from gateway.console.layout.guard import Form, SignedIn
 from gateway.domain.accounts import sessions, users
 from gateway.domain.accounts.passwords import LONGEST, SHORTEST
 from gateway.domain.accounts.sessions import Session

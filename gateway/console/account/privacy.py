@@ -3,8 +3,7 @@
 from aiohttp import web
 
 from gateway.console.layout import pages, templates
-from gateway.console.layout.forms import Form
-from gateway.console.layout.guard import SignedIn
+from gateway.console.layout.guard import Form, SignedIn
 from gateway.domain.contacts.person_erasures import Erasure, Person
 from gateway.domain.privacy import certificates, export, person_overview, progress
 from gateway.records.access import Actor
@@ -31,11 +30,11 @@ async def index(request: web.Request, visitor: SignedIn) -> web.StreamResponse:
     db, actor = request.app[DB], visitor.actor
     text = request.query.get("q", "").strip()[:LONGEST]
     after = request.query.get("after", "").lower()
-    found = await db.scan(actor.owner_id, person_overview.find, actor, text) if text else None
+    matches = await db.scan(actor.owner_id, person_overview.find, actor, text) if text else None
     erasures = await db.read(certificates.listed, actor, after if is_id(after) else None, PAGE + 1)
     context = {
         "q": text,
-        "found": found,
+        "found": matches,
         "erasures": erasures[:PAGE],
         "onward": erasures[PAGE - 1].id if len(erasures) > PAGE else "",
     }
@@ -53,13 +52,13 @@ async def erase_page(request: web.Request, visitor: SignedIn) -> web.StreamRespo
 
 
 async def _person(request: web.Request, visitor: SignedIn, template: str) -> web.StreamResponse:
-    record, found = await _found(request, visitor)
+    record, everything = await _found(request, visitor)
     counts = await request.app[DB].scan(
-        visitor.actor.owner_id, person_overview.counts, visitor.actor, found
+        visitor.actor.owner_id, person_overview.counts, visitor.actor, everything
     )
     context = {
         "record": record, "here": f"{HOME}/{record.id}",
-        "counts": counts, "most": person_overview.MOST, "person": found, "kinds": KINDS,
+        "counts": counts, "most": person_overview.MOST, "person": everything, "kinds": KINDS,
     }  # fmt: skip
     return templates.render(request, visitor, template, context)
 
@@ -69,12 +68,12 @@ async def file(request: web.Request, visitor: SignedIn) -> web.StreamResponse:
     db, actor = request.app[DB], visitor.actor
     named = await db.read(person_overview.named, actor, pages.id_of(request))
     record = await db.write(export.check, actor, named.resource, named.id)
-    found = await export.found(db, actor, record)
+    everything = await export.found(db, actor, record)
     headers = {
         "Content-Type": "application/json",
         "Content-Disposition": f'attachment; filename="person-{record.id}.json"',
     }
-    return Flow(export.export(db, actor, found), headers)
+    return Flow(export.export(db, actor, everything), headers)
 
 
 async def erase(request: web.Request, visitor: SignedIn, form: Form) -> web.StreamResponse:
@@ -94,15 +93,15 @@ async def _erase(tx: Tx, actor: Actor, record_id: str) -> Erasure:
 
 async def erasure(request: web.Request, visitor: SignedIn) -> web.StreamResponse:
     """Show an erasure; when it is done, its certificate."""
-    found: Erasure = await request.app[DB].read(
+    stored: Erasure = await request.app[DB].read(
         certificates.own, visitor.actor, pages.id_of(request)
     )
     context = {
-        "erasure": found,
-        "kept": certificates.kept(found),
+        "erasure": stored,
+        "kept": certificates.kept(stored),
         "kinds": KINDS,
-        "plural": certificates.OF[found.noun].plural,
-        "intact": certificates.is_intact(found, request.app[KEYRING]),
+        "plural": certificates.OF[stored.noun].plural,
+        "intact": certificates.is_intact(stored, request.app[KEYRING]),
     }
     return templates.render(request, visitor, "erasure.html", context)
 

@@ -6,8 +6,7 @@ from aiohttp import web
 
 from gateway import texts as languages
 from gateway.console.layout import pages, templates, wording
-from gateway.console.layout.forms import Form
-from gateway.console.layout.guard import SignedIn
+from gateway.console.layout.guard import Form, SignedIn
 from gateway.console.layout.reader import READER
 from gateway.domain.accounts import sessions, users
 from gateway.domain.accounts.sessions import Session

@@ -5,8 +5,7 @@ from typing import NamedTuple
 from aiohttp import web
 
 from gateway.console.layout import display, guard
-from gateway.console.layout.forms import Form
-from gateway.console.layout.guard import SignedIn
+from gateway.console.layout.guard import Form, SignedIn
 from gateway.console.layout.reader import READER
 from gateway.domain.accounts import two_factor
 from gateway.domain.accounts.two_factor import Checked

@@ -12,8 +12,7 @@ from msgspec import DecodeError, ValidationError, json
 
 from gateway.console.account import entering, proofs
 from gateway.console.layout import guard, kept_forms, pages, templates
-from gateway.console.layout.forms import Form
-from gateway.console.layout.guard import SignedIn
+from gateway.console.layout.guard import Form, SignedIn
 from gateway.console.layout.kept_forms import Kept
 from gateway.domain.accounts import two_factor
 from gateway.records.errors import Refusal
@@ -30,12 +29,12 @@ _Passed = tuple[str, int, int]
 
 
 def ask(
-    request: web.Request, visitor: SignedIn, user: Row, where: str, kept: Kept | None
+    request: web.Request, visitor: SignedIn, user: Row, where: str, kept_form: Kept | None
 ) -> web.Response:
     """Ask an account with the right password for its code."""
     passed: _Passed = (user["id"], user["version"], request.app[DB].clock.wall() + LASTS)
     sealed = request.app[KEYRING].seal(json.encode(passed), _bound(visitor))
-    return _page(request, visitor, base64.urlsafe_b64encode(sealed).decode(), where, kept)
+    return _page(request, visitor, base64.urlsafe_b64encode(sealed).decode(), where, kept_form)
 
 
 async def check(request: web.Request, visitor: SignedIn, form: Form) -> web.StreamResponse:
@@ -81,11 +80,11 @@ def _bound(visitor: SignedIn) -> str:
 
 
 def _page(
-    request: web.Request, visitor: SignedIn, token: str, where: str, kept: Kept | None,
+    request: web.Request, visitor: SignedIn, token: str, where: str, kept_form: Kept | None,
     failure: proofs.Failure | None = None,
 ) -> web.Response:  # fmt: skip
     context = {
-        "next": where, "kept": kept, "field": FIELD, "fields": proofs.FIELDS,
+        "next": where, "kept": kept_form, "field": FIELD, "fields": proofs.FIELDS,
         "sign_in_token": token, "failure": failure.text if failure else "",
     }  # fmt: skip
     status = 200 if failure is None else failure.status if failure.wait else 401

@@ -10,8 +10,7 @@ from markupsafe import Markup
 from gateway.console.account import proofs
 from gateway.console.account.proofs import CODE
 from gateway.console.layout import pages, reveal, templates
-from gateway.console.layout.forms import Form
-from gateway.console.layout.guard import SignedIn
+from gateway.console.layout.guard import Form, SignedIn
 from gateway.console.layout.reader import READER
 from gateway.domain.accounts import codes, two_factor
 from gateway.domain.accounts.two_factor import TwoFactorState

@@ -10,8 +10,7 @@ from aiohttp import web
 
 from gateway.console.crm import calendar_days
 from gateway.console.layout import error_pages, pages, templates, wording
-from gateway.console.layout.forms import Form
-from gateway.console.layout.guard import SignedIn
+from gateway.console.layout.guard import Form, SignedIn
 from gateway.console.layout.reader import READER, Reader
 from gateway.domain.sales import boards, deals, pipelines
 from gateway.domain.sales.boards import Card, Figures

@@ -63,12 +63,12 @@ async def month(request: web.Request, visitor: SignedIn) -> web.StreamResponse:
     first = _first(request.query.get("month", ""), today)
     weeks = Calendar(reader.texts.locale.first_week_day).monthdatescalendar(first.year, first.month)
     days = [calendar_days.stored(day) for week in weeks for day in week]
-    found = await database.scan(actor.owner_id, task_days.of_days, actor, days)
+    tasks_by_day = await database.scan(actor.owner_id, task_days.of_days, actor, days)
 
     at = dates.Moment(database.clock.wall(), actor.zone)
 
     def cell(day: date) -> Day:
-        due = found[calendar_days.stored(day)]
+        due = tasks_by_day[calendar_days.stored(day)]
         shown = [(one, _time(one, reader), _is_late(one, at)) for one in due[:SHOWN]]
         return Day(
             iso=day.isoformat(),

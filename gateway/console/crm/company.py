@@ -8,11 +8,10 @@ from aiohttp import web
 from gateway.console.crm import settings_form
 from gateway.console.crm.settings_form import Shown
 from gateway.console.layout import pages, templates
-from gateway.console.layout.forms import Form
-from gateway.console.layout.guard import SignedIn
+from gateway.console.layout.guard import Form, SignedIn
 from gateway.console.layout.reader import READER
 from gateway.console.records import inputs
-from gateway.console.records.inputs import Typed
+from gateway.console.records.typed_values import Typed
 from gateway.domain.sales import company_settings, logos
 from gateway.domain.sales.company_settings import COMPANY, PREFIXES, CompanySettings
 from gateway.records.errors import Refusal

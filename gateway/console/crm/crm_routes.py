@@ -40,11 +40,11 @@ def add(get: Add, post: Add) -> None:
     post(f"{company.PATH}/logo", upload(company.upload_logo, logos.MOST_BYTES))
     post(f"{company.PATH}/logo/remove", action(company.remove_logo))
     for resource in sheets.DOCUMENTS.values():
-        one = f"/console/{resource.plural}/{{id}}"
-        get(f"{one}/print", page(partial(printing.show, resource)))
-        get(f"{one}/pdf", page(partial(printing.file, resource)))
-        get(f"{one}/send", page(partial(sending_page.show, resource)))
-        post(f"{one}/send", action(partial(sending_page.send, resource)))
+        document_path = f"/console/{resource.plural}/{{id}}"
+        get(f"{document_path}/print", page(partial(printing.show, resource)))
+        get(f"{document_path}/pdf", page(partial(printing.file, resource)))
+        get(f"{document_path}/send", page(partial(sending_page.show, resource)))
+        post(f"{document_path}/send", action(partial(sending_page.send, resource)))
     get(document_links.PATH, page(customer_page.show, public=True))
     post(document_links.PATH, action(customer_page.decide, public=True))
     get(f"{document_links.PATH}/pdf", page(customer_page.file, public=True))

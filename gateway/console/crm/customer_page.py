@@ -12,8 +12,7 @@ from aiohttp import web
 from gateway import texts
 from gateway.console.crm import printing
 from gateway.console.layout import guard, templates
-from gateway.console.layout.forms import Form
-from gateway.console.layout.guard import SignedIn
+from gateway.console.layout.guard import Form, SignedIn
 from gateway.console.layout.reader import READER
 from gateway.domain.accounts.networks import share_of
 from gateway.domain.sales import document_links, sending, sheets

@@ -10,11 +10,10 @@ from typing import Any
 from aiohttp import web
 
 from gateway.console.layout import templates, typed_numbers
-from gateway.console.layout.forms import Form
-from gateway.console.layout.guard import SignedIn
+from gateway.console.layout.guard import Form, SignedIn
 from gateway.console.layout.pages import id_of
 from gateway.console.layout.reader import READER
-from gateway.console.records import form_pages, inputs
+from gateway.console.records import form_pages, typed_values
 from gateway.console.records.sections import SECTIONS
 from gateway.domain.sales import document_lines, documents
 from gateway.domain.sales.documents import AMOUNTS, Kind
@@ -35,6 +34,7 @@ KINDS = (QUOTE, INVOICE)
 FOUND = 8
 """Products that a search offers."""
 LONGEST = 200
+AMOUNTS_SHOWN = ("subtotal", "discount", "shipping", "total")
 UNFILLED = ("required", "too_few")
 """Codes of faults of a document that has no lines yet."""
 
@@ -67,8 +67,8 @@ async def edit(
     """
     section = SECTIONS[kind.resource.plural]
     record_id = id_of(request) if "id" in request.match_info else None
-    form_inputs = section.inputs(request, creating=record_id is None)
-    typed, texts = inputs.of_form(form, form_inputs), request[READER].texts
+    form_inputs = section.inputs(request[READER].texts, creating=record_id is None)
+    typed, texts = typed_values.of_form(form, form_inputs), request[READER].texts
     add = form.text("add").lower()
     asked = Asked(
         form.text("find").strip()[:LONGEST].replace("\0", ""), add if is_id(add) else "", record_id
@@ -78,7 +78,7 @@ async def edit(
         product = await request.app[DB].read(_product, visitor.actor, asked.add)
         if product is not None:
             typed["items"] = [*typed["items"], _line(product, texts)]
-    values = inputs.values(typed, used, texts, creating=True)
+    values = typed_values.values(typed, used, texts, creating=True)
     draft = check(kind.resource, values, from_json=True, takes=AMOUNTS)
     looked = await request.app[DB].scan(
         visitor.actor.owner_id, _look, visitor.actor, kind, draft, asked
@@ -87,15 +87,19 @@ async def edit(
     if not typed["items"]:
         # Who has not entered a line yet has made no mistake.
         wrong = [fault for fault in wrong if fault.code not in UNFILLED]
-    faults = inputs.faults(texts, wrong, form_inputs, typed)
+    faults = typed_values.faults(texts, wrong, form_inputs, typed)
     columns = looked.columns
     context = {
-        "section": section, "typed": typed, "parts": section.parts, "spare": inputs.SPARE,
+        "section": section, "typed": typed, "parts": section.parts, "spare": typed_values.SPARE,
         "input": next(one for one in form_inputs if one.name == "items"),
         "record": None if record_id is None else {"id": record_id}, "found": looked.found,
         "find": asked.find, "faults": faults, "told": list(dict.fromkeys(faults.values())),
         "sums": [line.total / 100 for line in document_lines.read(columns.get("items", "[]"))],
-        "amounts": [(name, columns[name] / 100) for name in _shown(kind, columns)],
+        "amounts": [
+            (name, columns[name] / 100)
+            for name in AMOUNTS_SHOWN
+            if name in columns and name in kind.resource.named
+        ],
     }  # fmt: skip
     if "HX-Request" not in request.headers:
         more = {one: context[one] for one in ("found", "find", "told", "sums", "amounts")}
@@ -129,8 +133,3 @@ def _line(product: Record, texts: Texts) -> Mapping[str, str]:
         "id": "", "productId": product.id, "description": product["name"], "quantity": "1",
         "unitPrice": typed_numbers.written(product.shown("price"), texts, 2), "discount": "",
     }  # fmt: skip
-
-
-def _shown(kind: Kind, columns: Mapping[str, Any]) -> Sequence[str]:
-    named = ("subtotal", "discount", "shipping", "total")
-    return [name for name in named if name in columns and name in kind.resource.named]

@@ -7,8 +7,7 @@ from aiohttp import web
 from gateway.console.crm import settings_form
 from gateway.console.crm.settings_form import Shown
 from gateway.console.layout import pages, templates
-from gateway.console.layout.forms import Form
-from gateway.console.layout.guard import SignedIn
+from gateway.console.layout.guard import Form, SignedIn
 from gateway.console.layout.reader import READER
 from gateway.domain.sales import pipelines
 from gateway.domain.sales.pipelines import PIPELINE

@@ -3,8 +3,7 @@
 from aiohttp import web
 
 from gateway.console.layout import error_pages, guard, pages, reveal, templates, wording
-from gateway.console.layout.forms import Form
-from gateway.console.layout.guard import SignedIn
+from gateway.console.layout.guard import Form, SignedIn
 from gateway.console.layout.reader import READER
 from gateway.domain.sales import document_links, sending, sheets
 from gateway.domain.sales.quotes import QUOTES
@@ -88,11 +87,11 @@ async def _page(
     record_id = pages.id_of(request)
     source, links = await request.app[DB].read(_read, visitor.actor, resource, record_id)
     document = source.document
-    found = source.contact["email"] if source.contact is not None else None
+    known = source.contact["email"] if source.contact is not None else None
     context = {
         "document": document, "many": resource.plural, "noun": resource.noun,
         "here": f"/console/{resource.plural}/{document.id}",
-        "email": found or "" if email is None else email, "said": said,
+        "email": known or "" if email is None else email, "said": said,
         "faults": {"email": fault} if fault else {}, "links": links,
         "sends": request.app[SITE].sends_links,
         "can_send": document["status"] in sending.SENT[resource.noun],

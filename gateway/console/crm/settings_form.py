@@ -7,11 +7,10 @@ from typing import Any
 from aiohttp import web
 
 from gateway.console.layout import error_pages
-from gateway.console.layout.forms import Form
-from gateway.console.layout.guard import SignedIn
+from gateway.console.layout.guard import Form, SignedIn
 from gateway.console.layout.reader import READER
-from gateway.console.records import inputs
-from gateway.console.records.inputs import Typed
+from gateway.console.records import inputs, typed_values
+from gateway.console.records.typed_values import Typed
 from gateway.records.access import Actor
 from gateway.records.errors import Refusal
 from gateway.records.record import Draft, check
@@ -44,8 +43,10 @@ async def save(
     """
     texts, version = request[READER].texts, form.text("version")
     form_inputs = inputs.inputs(texts, fields.fields)
-    typed = inputs.of_form(form, form_inputs)
-    draft = check(fields, inputs.values(typed, form_inputs, texts, creating=False), from_json=True)
+    typed = typed_values.of_form(form, form_inputs)
+    draft = check(
+        fields, typed_values.values(typed, form_inputs, texts, creating=False), from_json=True
+    )
     try:
         await request.app[DB].write(unit, visitor.actor, draft, frozenset({version}))
     except Refusal as refusal:
@@ -53,7 +54,7 @@ async def save(
             raise Refusal("conflict", "error.changed") from None
         if not refusal.faults:
             raise
-        faults = inputs.faults(texts, refusal.faults, form_inputs, typed)
+        faults = typed_values.faults(texts, refusal.faults, form_inputs, typed)
         codes = frozenset(fault.code for fault in refusal.faults)
         return Shown(typed, version, faults, error_pages.status_of(refusal), codes)
     return None

@@ -8,8 +8,7 @@ from urllib.parse import urlencode
 from aiohttp import web
 
 from gateway.console.layout import pages, polling, templates, typed_times
-from gateway.console.layout.forms import Form, parse
-from gateway.console.layout.guard import SignedIn
+from gateway.console.layout.guard import Form, SignedIn, parse_form
 from gateway.domain.catalogue import EVENT_NAMES
 from gateway.domain.webhooks import recoveries
 from gateway.records.errors import Refusal
@@ -57,7 +56,7 @@ async def show(request: web.Request, visitor: SignedIn) -> web.StreamResponse:
     order = fresh(backfill, now, zone)
     if "since" in request.query:
         # The page that asks for confirmation leads back to what was typed.
-        order = replace(read(parse(request.query_string.encode()), now, zone), faults={})
+        order = replace(read(parse_form(request.query_string.encode()), now, zone), faults={})
     return await _form(request, visitor, order)
 
 

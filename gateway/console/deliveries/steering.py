@@ -5,8 +5,7 @@ from collections import Counter
 from aiohttp import web
 
 from gateway.console.layout import pages, templates
-from gateway.console.layout.forms import Form
-from gateway.console.layout.guard import SignedIn
+from gateway.console.layout.guard import Form, SignedIn
 from gateway.domain.webhooks import deliveries
 from gateway.records.errors import Refusal
 from gateway.server.app_keys import DB, REQUEST_ID

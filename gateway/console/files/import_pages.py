@@ -6,8 +6,7 @@ from collections.abc import AsyncGenerator, Sequence
 from aiohttp import web
 
 from gateway.console.layout import error_pages, pages, polling, templates, wording
-from gateway.console.layout.forms import Form
-from gateway.console.layout.guard import SignedIn
+from gateway.console.layout.guard import Form, SignedIn
 from gateway.console.layout.reader import READER
 from gateway.console.records.nouns import Words, label_of
 from gateway.domain import import_lines
@@ -77,8 +76,8 @@ async def start(request: web.Request, visitor: SignedIn, form: Form) -> web.Stre
     job = await db.read(import_jobs.own, visitor.actor, import_id)
     entry = ENTRIES[job.plural]
     allowed = columns.importable(entry.resource)
-    chosen = [form.text(f"column-{place}") for place in range(len(job.headings))]
-    fields = [field if field in allowed else "" for field in chosen]
+    typed = [form.text(f"column-{place}") for place in range(len(job.headings))]
+    fields = [field if field in allowed else "" for field in typed]
     try:
         if job.state == "waiting":
             columns.must_do(entry.resource, fields)
@@ -165,7 +164,7 @@ async def _show(
     entry, texts = ENTRIES[job.plural], request[READER].texts
     names = columns.importable(entry.resource)
     checked = job.state == "waiting" and job.done > 0
-    chosen = fields or (job.fields if any(job.fields) else _guess(entry, job.headings))
+    fields_by_column = fields or (job.fields if any(job.fields) else _guess(entry, job.headings))
     context = {
         "job": job, "more": len(faults) > SHOWN_FAULTS,
         "faults": [
@@ -175,7 +174,7 @@ async def _show(
         "words": Words(texts, entry.resource), "plural": job.plural,
         "columns": [
             {
-                "heading": heading, "field": chosen[place],
+                "heading": heading, "field": fields_by_column[place],
                 "samples": [cells[place][:SAMPLE_CHARACTERS] for _, cells in samples
                             if place < len(cells) and cells[place]],
             }
@@ -187,7 +186,7 @@ async def _show(
         "checked": checked, "lines": job.line_count - (job.faulty if checked else 0),
         "notices": [
             texts(f"import.notice.{one.code}", **one.values)
-            for one in column_notices.of(entry.resource, job.headings, chosen)
+            for one in column_notices.of(entry.resource, job.headings, fields_by_column)
         ],
         "choices": CHOICES, "options": job.options,
     }  # fmt: skip

@@ -42,11 +42,11 @@ def slowed(request: web.Request, seconds: int) -> web.Response:
 
     It is rendered once and has nobody's menu, so that it costs less than the page it stands for.
     """
-    kept, texts = request.app[SLOWED], request[READER].texts
-    text = kept.get(texts.code)
+    rendered, texts = request.app[SLOWED], request[READER].texts
+    text = rendered.get(texts.code)
     if text is None:
         nobody = {"troubles": Troubles(), "done": None, "path": "/console"}
-        text = kept[texts.code] = render(request, None, "slowed.html", nobody).text or ""
+        text = rendered[texts.code] = render(request, None, "slowed.html", nobody).text or ""
     request.app[METRICS].rejected("console", "rate_limited")
     return web.Response(
         text=text, status=429, content_type="text/html", headers={"Retry-After": str(seconds)}

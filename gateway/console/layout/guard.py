@@ -1,4 +1,6 @@
-"""Recognises the visitor of a page and checks that a form comes from one of our pages.
+"""Recognises the visitor of a page, and reads a form that comes from one of our pages.
+
+Forms are urlencoded UTF-8 of limited size; other formats are refused.
 
 The browser has one random token in a cookie. After sign-in the token is the key of a session;
 before it, only the CSRF token is derived from it, as a digest.
@@ -7,20 +9,22 @@ before it, only the CSRF token is derived from it, as a digest.
 import base64
 import hashlib
 import hmac
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
+from zoneinfo import ZoneInfo
 
 from aiohttp import web
 
-from gateway.console.layout import forms
-from gateway.console.layout.forms import Form
+from gateway import texts
+from gateway.console.layout.reader import Reader
 from gateway.domain.accounts import sessions
 from gateway.domain.accounts.sessions import Session
 from gateway.domain.queued_mail import Facts
 from gateway.records.access import Actor
 from gateway.records.errors import Refusal
 from gateway.server.app_keys import CELLS, DB, IDS
+from gateway.server.http import bodies
 from gateway.server.http.client_address import CLIENT, Client
 from gateway.server.installation import ACCOUNT_RULES, SITE
 from gateway.server.web_origins import spelled
@@ -33,6 +37,30 @@ COUNTED = 100
 """The most webhooks in trouble that a page counts."""
 DIGITS = 64
 """Of the CSRF token itself; behind them is the mark of the account."""
+
+URLENCODED = "application/x-www-form-urlencoded"
+MOST_FIELDS = 1_500
+
+
+class Form:
+    """The fields of a form."""
+
+    def __init__(self, fields: Mapping[str, Sequence[str]]) -> None:
+        self._fields = fields
+
+    def text(self, name: str) -> str:
+        """Return the first value of a field, or an empty text when it is missing."""
+        return next(iter(self.all(name)), "")
+
+    def pairs(self) -> Sequence[tuple[str, str]]:
+        """Return all fields with their values, the values of a field together."""
+        return [(name, value) for name, values in self._fields.items() for value in values]
+
+    def all(self, name: str) -> Sequence[str]:
+        """Return all values of a field."""
+        return self._fields.get(name, ())
+
+
 FORM = web.RequestKey("CONSOLE_FORM", Form)
 """The form of a request, also of one that is refused."""
 
@@ -80,7 +108,7 @@ def client_of(request: web.Request) -> Client:
 def origin_of(request: web.Request) -> str:
     """Return the scheme and host of this console as the browser sees them."""
     client = client_of(request)
-    return spelled(request.app[SITE].url_at(client.scheme, client.host))
+    return spelled(request.app[SITE].public_url or f"{client.scheme}://{client.host}")
 
 
 def on_our_host(request: web.Request) -> bool:
@@ -126,6 +154,15 @@ async def _known(tx: Tx, token: str, most: int) -> tuple[Session | None, Sequenc
     if session is None or not most:
         return session, ()
     return session, await troubled(tx, session.owner_id, most)
+
+
+def reader_of(request: web.Request, visitor: SignedIn | None) -> Reader:
+    """Return how the visitor reads: as the account says, else as the browser does."""
+    session = visitor.session if visitor is not None else None
+    language = session.language if session is not None else None
+    if not language:
+        language = texts.asked(request.headers.get("Accept-Language", ""))
+    return Reader(texts.of(language), ZoneInfo(session.zone if session is not None else "UTC"))
 
 
 def new_token(request: web.Request) -> str:
@@ -192,10 +229,44 @@ def came_from(request: web.Request) -> str:
 async def form_of(request: web.Request, visitor: SignedIn) -> Form:
     """Return the fields of a form. Raise forbidden unless one of our pages sent it."""
     must_be_from_here(request)
-    form = await forms.read(request)
+    form = await read_form(request)
     request[FORM] = form
     must_have_token(visitor, form.text("csrf_token"))
     return form
+
+
+async def read_form(request: web.Request) -> Form:
+    """Read the form of a request.
+
+    Raise unsupported_media_type, payload_too_large or validation_error.
+    """
+    name, charset = bodies.media_type(request.headers.get("Content-Type", ""))
+    if name != URLENCODED or charset not in ("utf-8", "utf8"):
+        raise Refusal("unsupported_media_type", f"Send the form as {URLENCODED} in UTF-8.")
+    try:
+        body = await bodies.plain(request)
+    except Refusal as refusal:
+        if refusal.code == "payload_too_large":
+            raise _too_large() from None
+        raise
+    return parse_form(body)
+
+
+def parse_form(body: bytes) -> Form:
+    """Parse an urlencoded body. Raise payload_too_large or validation_error."""
+    if body.count(b"&") >= MOST_FIELDS:
+        raise _too_large()
+    fields: dict[str, list[str]] = {}
+    try:
+        for name, value in parse_qsl(body.decode(), keep_blank_values=True, errors="strict"):
+            fields.setdefault(name, []).append(value)
+    except UnicodeDecodeError:
+        raise Refusal("validation_error", "The form must be encoded in UTF-8.") from None
+    return Form(fields)
+
+
+def _too_large() -> Refusal:
+    return Refusal("payload_too_large", "error.too_large")
 
 
 def must_be_from_here(request: web.Request) -> None:

@@ -16,9 +16,8 @@ from urllib.parse import urlencode, urlsplit
 from aiohttp import web
 from msgspec import DecodeError, ValidationError, json
 
-from gateway.console.layout import forms, guard, reveal
-from gateway.console.layout.forms import Form
-from gateway.console.layout.guard import SignedIn
+from gateway.console.layout import guard, reveal
+from gateway.console.layout.guard import Form, SignedIn
 from gateway.console.layout.refilling import refilled
 from gateway.console.layout.templates import render
 from gateway.records.errors import Refusal
@@ -61,13 +60,13 @@ async def ask(request: web.Request, visitor: SignedIn) -> web.Response | None:
     if request.method != "POST" or page is None or "HX-Request" in request.headers:
         return None
     try:
-        form = await forms.read(request)
+        form = await guard.read_form(request)
     except Refusal:
         return None
-    kept = _kept(request.path, page, form)
-    if kept is None:
+    typed = _kept(request.path, page, form)
+    if typed is None:
         return None
-    context = {"next": page, "email": "", "fault": "", "wait": "", "kept": kept}
+    context = {"next": page, "email": "", "fault": "", "wait": "", "kept": typed}
     return render(request, visitor, "sign_in.html", context, status=401)
 
 
@@ -84,14 +83,14 @@ def carried(form: Form) -> Kept | None:
     return Kept(path, page, form.text("form.owner"), fields)
 
 
-def belongs(kept: Kept, owner_id: str) -> bool:
+def belongs(typed: Kept, owner_id: str) -> bool:
     """Return whether this account filled in the form."""
-    return kept.owner == guard.mark_of(owner_id)
+    return typed.owner == guard.mark_of(owner_id)
 
 
-async def later(request: web.Request, visitor: SignedIn, kept: Kept) -> None:
+async def later(request: web.Request, visitor: SignedIn, typed: Kept) -> None:
     """Keep the form for the next page of the visitor's session."""
-    await _store(request, visitor, kept, kept.places)
+    await _store(request, visitor, typed, typed.places)
 
 
 async def again(request: web.Request, visitor: SignedIn, form: Form) -> web.Response | None:
@@ -100,11 +99,11 @@ async def again(request: web.Request, visitor: SignedIn, form: Form) -> web.Resp
     None when the form may not be kept.
     """
     page = sent_from(request)
-    kept = None if page is None else _kept(request.path, page, form)
-    if kept is None or visitor.session is None or not belongs(kept, visitor.session.owner_id):
+    typed = None if page is None else _kept(request.path, page, form)
+    if typed is None or visitor.session is None or not belongs(typed, visitor.session.owner_id):
         return None
-    await later(request, visitor, kept)
-    return _to(kept.page)
+    await later(request, visitor, typed)
+    return _to(typed.page)
 
 
 async def bring_back(
@@ -118,7 +117,7 @@ async def bring_back(
         at, path, page, fields, places = json.decode(waiting, type=_Stored)
     except (DecodeError, ValidationError):
         return response
-    kept = Kept(path, page, "", fields)
+    typed = Kept(path, page, "", fields)
     if request.app[DB].clock.wall() - at > LASTS:
         return response
     if isinstance(response, web.Response) and response.status == 200:
@@ -128,7 +127,7 @@ async def bring_back(
             return response
     if not places:
         return web.Response(status=303, headers={"Location": "/console?done=form_gone"})
-    await _store(request, visitor, kept, places)
+    await _store(request, visitor, typed, places)
     return _to(places[0])
 
 
@@ -136,10 +135,10 @@ _Stored = tuple[int, str, str, list[tuple[str, str]], list[str]]
 
 
 async def _store(
-    request: web.Request, visitor: SignedIn, kept: Kept, places: Sequence[str]
+    request: web.Request, visitor: SignedIn, typed: Kept, places: Sequence[str]
 ) -> None:
     stored: _Stored = (
-        request.app[DB].clock.wall(), kept.path, kept.page, list(kept.fields), list(places[1:]),
+        request.app[DB].clock.wall(), typed.path, typed.page, list(typed.fields), list(places[1:]),
     )  # fmt: skip
     where = f"{SUBJECT}:{urlsplit(places[0]).path}"
     await reveal.later(request, visitor, where, json.encode(stored).decode())

@@ -1,5 +1,10 @@
-"""Wraps the handlers of pages and forms: who the visitor is, errors, and response headers."""
+"""Wraps the handlers of pages and forms: who the visitor is, turns, errors, and response headers.
 
+Accounts, and addresses whose visitors are not signed in, wait for their pages in turn.
+It is one module because every page goes through all of it.
+"""
+
+import asyncio
 from collections.abc import Awaitable, Callable
 from functools import partial
 from urllib.parse import quote, urlsplit
@@ -11,23 +16,22 @@ from gateway.console.layout import (
     guard,
     kept_forms,
     menu,
-    page_turns,
     static_files,
     templates,
     troubles,
 )
 from gateway.console.layout.error_pages import refused
-from gateway.console.layout.forms import Form
-from gateway.console.layout.guard import SignedIn
-from gateway.console.layout.reader import READER, reader_of
+from gateway.console.layout.guard import Form, SignedIn
+from gateway.console.layout.reader import READER
 from gateway.console.layout.templates import TROUBLES
+from gateway.domain.accounts.networks import share_of
 from gateway.records.errors import Refusal, of_database
 from gateway.server.app_keys import CALLER, REQUEST_ID
 from gateway.server.http import multipart
-from gateway.server.http.rate_limits import LIMITS
+from gateway.server.http.rate_limits import LIMITS, REST_SECONDS
 from gateway.server.installation import ACCOUNT_RULES
 from gateway.server.telemetry.logs import logger
-from outbox.database.fair_limit import Crowded
+from outbox.database.fair_limit import Crowded, FairSemaphore
 from outbox.database.transaction import commits
 from outbox.errors import DatabaseUnavailable
 from outbox.ids import is_id
@@ -37,7 +41,19 @@ Page = Callable[[web.Request, SignedIn], Awaitable[web.StreamResponse]]
 Action = Callable[[web.Request, SignedIn, Form], Awaitable[web.StreamResponse]]
 Upload = Callable[[web.Request, SignedIn, multipart.Upload], Awaitable[web.StreamResponse]]
 Limit = Callable[[web.Request, SignedIn], web.StreamResponse | None]
+Make = Callable[[], Awaitable[web.StreamResponse]]
 Act = Callable[[SignedIn], Awaitable[web.StreamResponse]]
+
+AT_ONCE = 3
+"""Pages of an account that are made at the same time: each takes milliseconds of the event loop."""
+WAITING = 256
+PAUSE_SECONDS = 0.02
+"""Between the pages of an account that asks for more at a time."""
+TURNS = web.AppKey("CONSOLE_TURNS", FairSemaphore)
+STRANGERS_AT_ONCE = 2
+"""The same for an address whose visitors are not signed in: no rate limits their pages."""
+STRANGERS_PAUSE_SECONDS = 0.05
+STRANGERS = web.AppKey("STRANGERS_TURNS", FairSemaphore)
 
 ENROL = "/console/account/two-factor"
 """The page on which an account sets up two-factor authentication."""
@@ -62,8 +78,14 @@ def set_up(app: web.Application) -> None:
     app[static_files.FILES] = static_files.files()
     app[templates.ENVIRONMENT] = templates.environment()
     app[error_pages.SLOWED] = {}
-    page_turns.set_up(app)
+    set_up_turns(app)
     menu.set_up(app)
+
+
+def set_up_turns(app: web.Application) -> None:
+    """Give an application the places of the pages that are made at the same time."""
+    app[TURNS] = FairSemaphore(WAITING * AT_ONCE, each=AT_ONCE, waiting=WAITING)
+    app[STRANGERS] = FairSemaphore(WAITING, each=STRANGERS_AT_ONCE, waiting=WAITING)
 
 
 def page(
@@ -139,38 +161,36 @@ async def _answer(
 ) -> web.StreamResponse:
     visitor: SignedIn | None = None
     response: web.StreamResponse
-    request[READER] = reader_of(request, None)
+    request[READER] = guard.reader_of(request, None)
     try:
         if not guard.on_our_host(request):
             raise Refusal("not_found", "error.not_found_help")
         visitor = await guard.recognise(request)
         if visitor.session is not None:
             request[CALLER] = visitor.actor
-            request[READER] = reader_of(request, visitor)
+            request[READER] = guard.reader_of(request, visitor)
             request[TROUBLES] = troubles.of(request, visitor) if visitor.troubled else troubles.NONE
         if visitor.session is None:
             to_stranger = partial(_to_stranger, request, visitor, act, public=public)
-            response = await page_turns.of_stranger(request, to_stranger)
+            response = await stranger_turn(request, to_stranger)
         elif not enrolling and _must_enrol(request, visitor):
             response = _to_page(request, ENROL)
         elif not brief:
             response = await _acted(request, visitor, act)
         else:
             make = partial(_acted, request, visitor, act)
-            response = await page_turns.of_account(request, visitor.session.owner_id, make)
+            response = await account_turn(request, visitor.session.owner_id, make)
     except Refusal as refusal:
-        response = await page_turns.of_stranger(
-            request, partial(_refused, request, visitor, refusal)
-        )
+        response = await stranger_turn(request, partial(_refused, request, visitor, refusal))
     except Crowded as crowded:
         facts = {"retry_after": crowded.seconds}
         response = refused(request, visitor, Refusal("rate_limited", "error.crowded", facts=facts))
     except DatabaseUnavailable as fault:
         logger().warning("console_database", error_kind=fault.kinds[-1])
-        found = of_database(fault, commits.get(), "")
-        facts = {} if found.code != "misdirected" else found.facts
+        mapped = of_database(fault, commits.get(), "")
+        facts = {} if mapped.code != "misdirected" else mapped.facts
         response = refused(
-            request, visitor, Refusal(found.code, f"error.{found.code}_help", facts=facts)
+            request, visitor, Refusal(mapped.code, f"error.{mapped.code}_help", facts=facts)
         )
     except (web.HTTPException, ConnectionError):
         raise
@@ -208,8 +228,10 @@ async def _acted(request: web.Request, visitor: SignedIn, act: Act) -> web.Strea
         response = await act(visitor)
     except Refusal as refusal:
         response = refused(request, visitor, refusal)
-    kept = request.method == "GET" and visitor.session is not None and visitor.session.reveals
-    return await kept_forms.bring_back(request, visitor, response) if kept else response
+    may_bring_back = (
+        request.method == "GET" and visitor.session is not None and visitor.session.reveals
+    )
+    return await kept_forms.bring_back(request, visitor, response) if may_bring_back else response
 
 
 def charge(request: web.Request, visitor: SignedIn, tokens: int) -> None:
@@ -272,8 +294,8 @@ async def nowhere(request: web.Request, visitor: SignedIn) -> web.StreamResponse
     One with a slash behind it leads to the page without the slash.
     """
     plain = request.path.rstrip("/")
-    found = request.path != plain and error_pages.methods_at(request.app, plain)
-    if found and request.method in guard.SAFE and request.method in found:
+    methods = request.path != plain and error_pages.methods_at(request.app, plain)
+    if methods and request.method in guard.SAFE and request.method in methods:
         return to(f"{plain}?{request.rel_url.raw_query_string}".rstrip("?"))
     allowed = error_pages.methods_at(request.app, request.path)
     if allowed:
@@ -285,3 +307,47 @@ async def nowhere(request: web.Request, visitor: SignedIn) -> web.StreamResponse
 def form_only(request: web.Request, visitor: SignedIn) -> Awaitable[web.StreamResponse]:
     """Refuse GET at an address that only accepts forms."""
     raise Refusal("method_not_allowed", "error.form_only", facts={"allow": "POST"})
+
+
+async def stranger_turn(request: web.Request, make: Make) -> web.StreamResponse:
+    """Return a response in its turn among those of the visitor's address."""
+    turns, holder = request.app[STRANGERS], share_of(guard.client_of(request).address)
+    try:
+        await turns.take(holder)
+    except Crowded as crowded:
+        return await _slowed(request, crowded.seconds)
+    try:
+        # Those that came with it take their places in line; a page may need no other wait.
+        await asyncio.sleep(0)
+        response = await make()
+        if turns.waits(holder):
+            await asyncio.sleep(STRANGERS_PAUSE_SECONDS)
+        return response
+    finally:
+        turns.leave(holder)
+
+
+async def account_turn(request: web.Request, owner_id: str, make: Make) -> web.StreamResponse:
+    """Return the page in its turn among those of the account; above the rate, that there is one."""
+    turns = request.app[TURNS]
+    if not turns.take_free(owner_id):
+        try:
+            await turns.take(owner_id)
+        except Crowded as crowded:
+            return await _slowed(request, crowded.seconds)
+    try:
+        wait = request.app[LIMITS].page(owner_id)
+        if wait:
+            return await _slowed(request, wait)
+        response = await make()
+        if turns.waits(owner_id):
+            await asyncio.sleep(PAUSE_SECONDS)
+        return response
+    finally:
+        turns.leave(owner_id)
+
+
+async def _slowed(request: web.Request, wait: int) -> web.StreamResponse:
+    # A client that asks again at once then keeps nobody busy.
+    await asyncio.sleep(REST_SECONDS)
+    return error_pages.slowed(request, wait)

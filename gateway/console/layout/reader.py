@@ -10,8 +10,6 @@ from aiohttp import web
 from babel.dates import format_datetime, format_skeleton
 from markupsafe import Markup
 
-from gateway import texts
-from gateway.console.layout.guard import SignedIn
 from gateway.records.values import dates
 from gateway.texts import UNITS, Texts
 from outbox.durations import DAY, MINUTE, SECOND
@@ -84,15 +82,6 @@ class Reader:
 
 
 READER = web.RequestKey("CONSOLE_READER", Reader)
-
-
-def reader_of(request: web.Request, visitor: SignedIn | None) -> Reader:
-    """Return how the visitor reads: as the account says, else as the browser does."""
-    session = visitor.session if visitor is not None else None
-    language = session.language if session is not None else None
-    if not language:
-        language = texts.asked(request.headers.get("Accept-Language", ""))
-    return Reader(texts.of(language), ZoneInfo(session.zone if session is not None else "UTC"))
 
 
 @lru_cache(maxsize=20_000)

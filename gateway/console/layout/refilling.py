@@ -16,19 +16,14 @@ UNTYPED = ("submit", "button", "image", "reset", "file", "password")
 
 def refilled(page: str, path: str, fields: Sequence[tuple[str, str]]) -> str | None:
     """Return a page with the fields in its form for `path`; None when it has no such form."""
-    number = _form_for(page, path)
-    if number is None:
+    finder = _Finder(path)
+    finder.feed(page)
+    if finder.found is None:
         return None
-    filler = _Filler(number, fields)
+    filler = _Filler(finder.found, fields)
     filler.feed(page)
     filler.close()
     return "".join(filler.parts)
-
-
-def _form_for(page: str, path: str) -> int | None:
-    finder = _Finder(path)
-    finder.feed(page)
-    return finder.found
 
 
 class _Finder(HTMLParser):
@@ -83,9 +78,9 @@ class _Filler(HTMLParser):
             self._select = name
             self.parts.append(raw)
         elif tag == "option" and self._select in self._typed:
-            chosen = named.get("value") in self._typed[self._select or ""]
+            selected = named.get("value") in self._typed[self._select or ""]
             self._left.pop(self._select or "", None)
-            self.parts.append(_tag(tag, attrs, "selected", chosen))
+            self.parts.append(_tag(tag, attrs, "selected", selected))
         elif tag == "textarea" and name in self._left:
             # The first line feed after the tag belongs to the tag.
             self.parts.append(f"{raw}\n{escape(self._next(name))}")

@@ -85,7 +85,7 @@ def environment() -> jinja2.Environment:
             name: _format(name)
             for name in ("took", "percent", "lasting", "size", "money", "number")
         },
-        base64=_base64,
+        base64=lambda data: b64encode(data).decode("ascii"),
         exact=_exact,
         told=_told,
         step_text=_step_text,
@@ -98,10 +98,6 @@ def environment() -> jinja2.Environment:
         pretty=display.pretty,
     )
     return engine
-
-
-def _base64(data: bytes) -> str:
-    return b64encode(data).decode("ascii")
 
 
 def render(

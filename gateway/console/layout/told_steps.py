@@ -55,9 +55,9 @@ def step_text(texts: Texts, step: Step) -> str:
 def told(texts: Texts, sentence: str) -> str:
     """Return a sentence of the engine in the language of these texts, if they have it."""
     for name, pattern in _KNOWN:
-        found = pattern.fullmatch(sentence)
-        if found is not None and f"told.{name}" in texts:
-            return texts(f"told.{name}", **found.groupdict())
+        match = pattern.fullmatch(sentence)
+        if match is not None and f"told.{name}" in texts:
+            return texts(f"told.{name}", **match.groupdict())
     return sentence
 
 

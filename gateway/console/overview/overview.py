@@ -9,7 +9,7 @@ from aiohttp import web
 
 from gateway.console.crm import calendar_days
 from gateway.console.layout import display, polling
-from gateway.console.layout.chart_panel import Window, offered, window
+from gateway.console.layout.charts import Window, offered, window
 from gateway.console.layout.guard import SignedIn
 from gateway.console.layout.reader import READER
 from gateway.domain.contacts import task_days
@@ -77,14 +77,14 @@ async def index(request: web.Request, visitor: SignedIn) -> web.StreamResponse:
 
 
 async def _today(request: web.Request, visitor: SignedIn) -> dict[str, Any]:
-    found = await request.app[DB].scan(visitor.actor.owner_id, today.today, visitor.actor)
+    figures = await request.app[DB].scan(visitor.actor.owner_id, today.today, visitor.actor)
     reader = request[READER]
 
     def at_most(count: int) -> str:
         return reader.texts.number(count) + ("+" if count >= today.MOST else "")
 
     return {
-        "today": found, "iso": calendar_days.date_of(found.day, is_day=True, reader=reader),
+        "today": figures, "iso": calendar_days.date_of(figures.day, is_day=True, reader=reader),
         "tasks_cap": task_days.MOST, "most_stages": MOST_STAGES, "at_most": at_most,
     }  # fmt: skip
 

@@ -3,8 +3,7 @@
 from aiohttp import web
 
 from gateway.console.layout import pages, templates
-from gateway.console.layout.forms import Form
-from gateway.console.layout.guard import SignedIn
+from gateway.console.layout.guard import Form, SignedIn
 from gateway.console.layout.reader import READER
 from gateway.console.records.nouns import Words
 from gateway.console.records.resource_pages import ResourcePages
@@ -50,17 +49,17 @@ async def delete(
         if refusal.code == "precondition_failed":
             raise Refusal("conflict", "error.changed_delete") from None
         raise
-    return pages.to(section.path, section.words(request).done("deleted"))
+    return pages.to(section.path, section.done(request[READER].texts, "deleted"))
 
 
 async def _going(
     tx: Tx, section: ResourcePages, actor: Actor, record_id: str
 ) -> tuple[Record, Going]:
     record = await actions.read(tx, actor, section.resource, record_id)
-    found = []
+    going = []
     for cascade, count in await cascades.counted(tx, section.resource, actor.owner_id, record_id):
         target = BY_TABLE.get(cascade.table)
         if count and target is not None:
             how = "removed" if isinstance(cascade, Remove) else "kept"
-            found.append((how, target, count))
-    return record, found
+            going.append((how, target, count))
+    return record, going

@@ -16,7 +16,6 @@ from msgspec import Raw, json
 
 from gateway.console.layout.display import inert, word_of
 from gateway.console.layout.reader import EPOCH
-from gateway.console.records import overdue
 from gateway.console.records.inputs import kind_of, plain
 from gateway.console.records.nouns import label_of
 from gateway.console.records.references import Names, ids_in, target_of
@@ -34,6 +33,9 @@ NARROW = 18
 PROSE = ("notes", "reason", "lostReason", "text")
 Cell = Callable[[Record], str]
 """Returns HTML, or an empty text when the field is unset."""
+UNTIL_DONE = {"tasks": ("completed", False), "invoices": ("status", "pending")}
+"""The column, by table, whose value says that something is still due."""
+OVERDUE_FIELD = "dueDate"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +64,25 @@ class Fact:
     """Which columns are amounts and other numbers."""
 
 
+def marks_overdue(resource: Resource, name: str) -> bool:
+    """Return whether a field of a resource is marked when its time has passed."""
+    return name == OVERDUE_FIELD and resource.table in UNTIL_DONE
+
+
+def is_overdue(record: Record, at: Moment) -> bool:
+    """Return whether a task or an invoice is open after its due date."""
+    column, value = UNTIL_DONE[record.resource.table]
+    due: Any = record["due_at"]
+    if due is None or record[column] != value:
+        return False
+    return at.has_passed(due, bool(record["due_day"]))
+
+
+def overdue_badge(texts: Texts) -> str:
+    """Return the mark, as a word."""
+    return f'<span class="badge is-overdue">{escape(texts("overdue"))}</span>'
+
+
 def cell_of(resource: Resource, name: str, look: CellStyle) -> Cell:
     """Return the function that writes one field of a record as HTML."""
     if name in TIMES:
@@ -78,7 +99,7 @@ def cell_of(resource: Resource, name: str, look: CellStyle) -> Cell:
     position = resource.position[field.column]
     if schema is INSTANT:
         day = next((one.column for one in field.beside if one.part), "")
-        if overdue.marks(resource, name):
+        if marks_overdue(resource, name):
             return lambda record: _due(look, record, field.column, day)
         return lambda record: _moment(look, record, field.column, day)
     if name == "status":
@@ -161,20 +182,22 @@ def _moment(look: CellStyle, record: Record, column: str, day: str) -> str:
 
 def _due(look: CellStyle, record: Record, column: str, day: str) -> str:
     shown = _moment(look, record, column, day)
-    return f"{shown} {overdue.badge(look.texts)}" if overdue.is_overdue(record, look.at) else shown
+    return f"{shown} {overdue_badge(look.texts)}" if is_overdue(record, look.at) else shown
 
 
 def _reference(look: CellStyle, record: Record, field: Field) -> str:
     target = target_of(record, field, look.links)
     links = []
-    for one in ids_in(record, field):
-        shown = look.names.get(one)
+    for record_id in ids_in(record, field):
+        shown = look.names.get(record_id)
         if target is None or shown is None:
-            links.append(f"<code>{html.escape(one)}</code>")
+            links.append(f"<code>{html.escape(record_id)}</code>")
         else:
-            name = html.escape(inert(shown) or one)
+            name = html.escape(inert(shown) or record_id)
             whole = f' title="{name}"' if len(name) > NARROW else ""
-            links.append(f'<a href="/console/{target.plural}/{one}"{whole}><bdi>{name}</bdi></a>')
+            links.append(
+                f'<a href="/console/{target.plural}/{record_id}"{whole}><bdi>{name}</bdi></a>'
+            )
     return ", ".join(links)
 
 

@@ -46,12 +46,12 @@ async def show(
 ) -> web.StreamResponse:
     """Show what the parameter `q` finds; without one, what can be found."""
     text = listing.text_of(request.query.get("q", ""))
-    found: Sequence[Found] = ()
+    results: Sequence[Found] = ()
     if text:
         resources = [sections[plural].resource for plural in KINDS]
         owner_id = visitor.actor.owner_id
-        found = await request.app[DB].scan(owner_id, finding.find, visitor.actor, resources, text)
-    groups = [_group(sections[one.resource.plural], request, one, text) for one in found]
+        results = await request.app[DB].scan(owner_id, finding.find, visitor.actor, resources, text)
+    groups = [_group(sections[one.resource.plural], request, one, text) for one in results]
     context: dict[str, Any] = {
         "text": text,
         "groups": groups,
@@ -61,7 +61,7 @@ async def show(
     return templates.render(request, visitor, "find.html", context)
 
 
-def _group(section: ResourcePages, request: web.Request, found: Found, text: str) -> Group:
+def _group(section: ResourcePages, request: web.Request, result: Found, text: str) -> Group:
     look = section.look(request, {})
     heading, *others = section.columns
     named = section.resource.named
@@ -74,7 +74,7 @@ def _group(section: ResourcePages, request: web.Request, found: Found, text: str
             inert(section.heading(record)) or look.texts("records.long"),
             [Markup(cell(record)) or facts.NONE for cell in cells],  # noqa: S704 - a cell escapes
         )
-        for record in found.records
+        for record in result.records
     ]
     columns = [(label_of(look.texts, heading), "name")]
     columns += [(label_of(look.texts, name), width_of(section.resource, name)) for name in plain]
@@ -85,7 +85,7 @@ def _group(section: ResourcePages, request: web.Request, found: Found, text: str
         title=title,
         columns=columns,
         rows=rows,
-        more=found.more,
-        cut=found.cut,
+        more=result.more,
+        cut=result.cut,
         all=address,
     )

@@ -13,14 +13,14 @@ from aiohttp import web
 from markupsafe import Markup
 
 from gateway.console.layout import error_pages, pages, templates, wording
-from gateway.console.layout.forms import Form
-from gateway.console.layout.guard import SignedIn
+from gateway.console.layout.guard import Form, SignedIn
 from gateway.console.layout.reader import READER
-from gateway.console.records import facts, inputs, reference_search, references
-from gateway.console.records.inputs import Input, Picked, Typed
+from gateway.console.records import facts, reference_search, references, typed_values
+from gateway.console.records.inputs import Input
 from gateway.console.records.nouns import Words
 from gateway.console.records.reference_search import Match
 from gateway.console.records.resource_pages import ResourcePages
+from gateway.console.records.typed_values import Picked, Typed
 from gateway.domain.catalogue import BY_TABLE
 from gateway.records.access import Actor
 from gateway.records.errors import Refusal
@@ -55,18 +55,20 @@ async def new(
     section: ResourcePages, request: web.Request, visitor: SignedIn
 ) -> web.StreamResponse:
     """Show an empty form; a query parameter with the name of a field fills it in."""
-    fields = section.writable(creating=True)
-    form_inputs = section.inputs(request, creating=True)
-    typed = inputs.of_defaults(fields, form_inputs, request[READER].texts)
-    for one in form_inputs:
-        text = request.query.get(one.name, "")[:LONGEST].replace("\0", "")
+    texts = request[READER].texts
+    form_inputs = section.inputs(texts, creating=True)
+    typed = typed_values.of_defaults(section.writable(creating=True), form_inputs, texts)
+    for form_input in form_inputs:
+        text = request.query.get(form_input.name, "")[:LONGEST].replace("\0", "")
         if not text:
             continue
-        if one.kind in ("record", "records"):
-            picked = await request.app[DB].read(_named, section, visitor.actor, one, text, request)
-            typed[one.name] = picked if one.kind == "record" else [picked]
-        elif one.kind in ("text", "long", "choice", "time"):
-            typed[one.name] = text
+        if form_input.kind in ("record", "records"):
+            picked = await request.app[DB].read(
+                _named, section, visitor.actor, form_input, text, request
+            )
+            typed[form_input.name] = picked if form_input.kind == "record" else [picked]
+        elif form_input.kind in ("text", "long", "choice", "time"):
+            typed[form_input.name] = text
     shown = _grouped(section, form_inputs, next(iter(section.parts.groups), ""))
     return _show(section, request, visitor, Filled(inputs=shown, typed=typed))
 
@@ -76,33 +78,31 @@ async def create(
 ) -> web.StreamResponse:
     """Create a record and show it."""
     assert section.entry.create is not None, "no form leads here"
-    actor = visitor.actor
-    form_inputs = _grouped(
-        section, section.inputs(request, creating=True), _group_in(section, form)
-    )
+    actor, texts = visitor.actor, request[READER].texts
+    every = section.inputs(texts, creating=True)
+    form_inputs = _grouped(section, every, _group_in(section, form))
     typed, unclear = await _resolved(section, request, actor, form_inputs, form)
     filled = Filled(inputs=form_inputs, typed=typed, unclear=unclear, rows=_rows(form_inputs, form))
     if unclear or filled.rows:
         return _show(section, request, visitor, filled)
-    texts = request[READER].texts
-    values = inputs.values(typed, form_inputs, texts, creating=True, zone=actor.zone)
+    values = typed_values.values(typed, form_inputs, texts, creating=True, zone=actor.zone)
     draft = check(section.resource, values, from_json=True, creating=True)
     try:
         record = await request.app[DB].write(section.entry.create, actor, draft)
     except Refusal as refusal:
         filled = Filled(inputs=form_inputs, typed=typed, refusal=refusal)
         return _show(section, request, visitor, filled)
-    return pages.to(f"{section.path}/{record.id}", section.words(request).done("created"))
+    return pages.to(f"{section.path}/{record.id}", section.done(texts, "created"))
 
 
 async def edit_page(
     section: ResourcePages, request: web.Request, visitor: SignedIn
 ) -> web.StreamResponse:
     """Show the form with the values of a record."""
-    actor = visitor.actor
+    actor, texts = visitor.actor, request[READER].texts
     record, names = await request.app[DB].read(section.one, actor, pages.id_of(request))
-    form_inputs = section.inputs(request, creating=False)
-    typed = inputs.of_record(record, form_inputs, request[READER].texts, actor.zone, names)
+    form_inputs = section.inputs(texts, creating=False)
+    typed = typed_values.of_record(record, form_inputs, texts, actor.zone, names)
     filled = Filled(
         inputs=form_inputs, typed=typed, record=record, version=record.etag,
         was=_was(section, form_inputs, typed),
@@ -120,31 +120,31 @@ async def edit(
     assert section.entry.change is not None, "no form leads here"
     actor, db, record_id = visitor.actor, request.app[DB], pages.id_of(request)
     record, names = await db.read(section.one, actor, record_id)
-    every, group = section.inputs(request, creating=False), _group_in(section, form)
-    texts = request[READER].texts
+    texts, group = request[READER].texts, _group_in(section, form)
+    every = section.inputs(texts, creating=False)
     form_inputs = _grouped(section, every, group)
     typed, unclear = await _resolved(section, request, actor, form_inputs, form)
     was, version = form.text("was"), form.text("version")
-    saved = inputs.of_record(record, every, texts, actor.zone, names)
-    kept: dict[str, Any] = {
+    saved = typed_values.of_record(record, every, texts, actor.zone, names)
+    shown: dict[str, Any] = {
         "inputs": every, "record": record, "version": version, "typed": {**saved, **typed},
         "was": {**_was(section, every, saved), group: was},
     }  # fmt: skip
     if unclear or (rows := _rows(form_inputs, form)):
         rows = {} if unclear else rows
-        return _show(section, request, visitor, Filled(unclear=unclear, rows=rows, **kept))
+        return _show(section, request, visitor, Filled(unclear=unclear, rows=rows, **shown))
     changed = _changed(form_inputs, typed, was)
     if group and not _changed(form_inputs, saved, was):
         # Other sections may have been saved meanwhile; this one is as it was.
         version = record.etag
-    values = inputs.values(typed, changed, texts, creating=False, zone=actor.zone)
+    values = typed_values.values(typed, changed, texts, creating=False, zone=actor.zone)
     draft = check(section.resource, values, from_json=True)
     try:
         await db.write(section.entry.change, actor, record.id, draft, frozenset({version}))
     except Refusal as refusal:
         if refusal.code == "precondition_failed":
             return await _raced(section, request, visitor, form_inputs, typed, was)
-        return _show(section, request, visitor, Filled(refusal=refusal, **kept))
+        return _show(section, request, visitor, Filled(refusal=refusal, **shown))
     if not group:
         return pages.to(f"{section.path}/{record.id}", "saved")
     return pages.to(f"{section.path}/{record.id}/edit?saved={group}#of-{group}")
@@ -155,12 +155,12 @@ async def suggest(
 ) -> web.StreamResponse:
     """Return options for what is typed into an input of a record: the only query parameter."""
     text = next(iter(request.query.values()), "").strip()[:LONGEST].replace("\0", "")
-    actor, found = visitor.actor, list[Match]()
+    actor, matches = visitor.actor, list[Match]()
     if text:
-        found = await request.app[DB].scan(
+        matches = await request.app[DB].scan(
             actor.owner_id, reference_search.matches, actor, section.resource, text
         )
-    context = {"options": reference_search.options(found)}
+    context = {"options": reference_search.options(matches)}
     return templates.render(request, visitor, "parts/record_options.html", context)
 
 
@@ -175,8 +175,8 @@ async def _raced(
     """Show what was typed beside what somebody else has saved; nothing of either is lost."""
     actor = visitor.actor
     record, names = await request.app[DB].read(section.one, actor, pages.id_of(request))
-    every = section.inputs(request, creating=False)
-    saved = inputs.of_record(record, every, request[READER].texts, actor.zone, names)
+    every = section.inputs(request[READER].texts, creating=False)
+    saved = typed_values.of_record(record, every, request[READER].texts, actor.zone, names)
     mine = {one.name for one in _changed(form_inputs, typed, was)}
     others = {one.name for one in _changed(form_inputs, saved, was)}
     look = section.look(request, names)
@@ -202,7 +202,7 @@ async def _resolved(
     form: Form,
 ) -> tuple[Typed, Mapping[str, Sequence[Match]]]:
     """Return what was typed with the ids of the records that it names."""
-    typed = inputs.of_form(form, form_inputs)
+    typed = typed_values.of_form(form, form_inputs)
     named = [one for one in form_inputs if one.kind in ("record", "records")]
     if not any(_unknown(typed[one.name]) for one in named):
         return typed, {}
@@ -218,10 +218,10 @@ def _unknown(value: Picked | list[Picked]) -> bool:
 
 
 async def _named(
-    tx: Tx, section: ResourcePages, actor: Actor, one: Input, text: str, request: web.Request
+    tx: Tx, section: ResourcePages, actor: Actor, form_input: Input, text: str, request: web.Request
 ) -> Picked:
     """Return a record that the address names by its id."""
-    target = reference_search.target_of(section.resource, one, request.query)
+    target = reference_search.target_of(section.resource, form_input, request.query)
     if target is None or not is_id(text):
         return Picked(text)
     names = await references.named(tx, actor, target, [text.lower()])
@@ -259,7 +259,7 @@ def _rows(form_inputs: Sequence[Input], form: Form) -> dict[str, int]:
     """Return the rows of the input for which another row is asked."""
     more = form.text("more")
     return {
-        one.name: inputs.rows_sent(form, one) + 1
+        one.name: typed_values.rows_sent(form, one) + 1
         for one in form_inputs
         if one.kind == "rows" and one.name == more
     }
@@ -296,8 +296,9 @@ async def again(
     record = None
     if record_id is not None:
         record, _ = await request.app[DB].read(section.one, visitor.actor, pages.id_of(request))
+    form_inputs = section.inputs(request[READER].texts, creating=record is None)
     filled = Filled(
-        inputs=section.inputs(request, creating=record is None), typed=typed, record=record,
+        inputs=form_inputs, typed=typed, record=record,
         version=form.text("version"), was={"": form.text("was")},
     )  # fmt: skip
     return _show(section, request, visitor, filled, more)
@@ -314,10 +315,10 @@ def _show(
     faults: dict[str, str] = {}
     message = ""
     if refusal is not None:
-        faults = inputs.faults(texts, refusal.faults, filled.inputs, filled.typed)
+        faults = typed_values.faults(texts, refusal.faults, filled.inputs, filled.typed)
         message = "" if faults else wording.refused(texts, refusal)
-    for name, found in filled.unclear.items():
-        faults[name] = texts("records.unclear" if found else "records.nobody")
+    for name, matches in filled.unclear.items():
+        faults[name] = texts("records.unclear" if matches else "records.nobody")
     shown = filled.inputs
     groups = [
         (group, grouped)
@@ -326,7 +327,7 @@ def _show(
     ] or [("", list(shown))]
     context: dict[str, Any] = {
         "section": section, "words": Words(texts, section.resource), "record": filled.record,
-        "groups": groups, "typed": filled.typed, "faults": faults, "spare": inputs.SPARE,
+        "groups": groups, "typed": filled.typed, "faults": faults, "spare": typed_values.SPARE,
         "rows": filled.rows, "saved": request.query.get("saved", ""),
         "faulty": {section.group_of(name.partition("[")[0]) for name in faults if name},
         "version": filled.version, "was": filled.was, "unclear": filled.unclear,

@@ -3,8 +3,7 @@
 from aiohttp import web
 
 from gateway.console.layout import pages, templates
-from gateway.console.layout.forms import Form
-from gateway.console.layout.guard import SignedIn
+from gateway.console.layout.guard import Form, SignedIn
 from gateway.domain.storefront.stores import host_proofs, stores
 from gateway.records import actions
 from gateway.records.access import Actor

@@ -1,55 +1,35 @@
-"""Makes the inputs of a form from a declaration, and reads what was typed into them.
+"""Makes the inputs of a form from the declaration of its fields.
 
-What was typed is kept as text, so that a refused form shows it again: a text by input, true or
-false for a box, the list of the ticked options, and a list of the same for rows.
-
-It is one module because each kind of input is made, read and shown by the same rules.
+A hint that says what the label says is left out: `Name of the store.` at `Name`.
 """
 
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
 from functools import cache
-from typing import Any, Literal, NamedTuple
-from zoneinfo import ZoneInfo
+from typing import Any, Literal
 
-from msgspec import json
-
-from gateway.console.layout import typed_numbers, wording
-from gateway.console.layout.forms import Form
-from gateway.console.layout.reader import EPOCH
-from gateway.console.records.hints import useful
+from gateway.console.layout import wording
 from gateway.console.records.nouns import label_of
-from gateway.records.errors import Fault
-from gateway.records.record import Record
 from gateway.records.resource import Field
-from gateway.records.values import dates
-from gateway.records.values.masks import masked
-from gateway.records.values.strictjson import InvalidJson, decode
+from gateway.records.values.folding import fold
 from gateway.texts import Texts
-from outbox.ids import is_id
 
 Kind = Literal[
     "text", "long", "number", "money", "choice", "several", "box", "lines", "rows", "time", "json",
     "record", "records",
 ]  # fmt: skip
-Typed = Mapping[str, Any]
-SPARE = 1
-"""Empty rows after the filled ones; the form adds more."""
 LINE = 2_048
 """A text that may be longer has several lines."""
 CENT = 0.01
 PERCENT = 100
-MARKED = re.compile(r" · ([0-9a-f]{24})$", re.ASCII)
-"""The end of a suggestion whose name others have too."""
-
-
-class Picked(NamedTuple):
-    """What was typed into an input of a record: a name or an id, and the id that it stands for."""
-
-    text: str = ""
-    id: str = ""
+WORD = re.compile(r"[^\W_]+")
+SMALL = frozenset({
+    "a", "an", "the", "of", "its", "it", "is", "for", "in", "and", "this", "that",
+    "o", "os", "as", "um", "uma", "do", "da", "dos", "das", "de", "em", "no", "na", "e", "se",
+    "seu", "sua", "este", "esta", "para",
+})  # fmt: skip
+"""Words that say nothing by themselves, folded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,12 +63,14 @@ def inputs(texts: Texts, fields: Sequence[Field]) -> list[Input]:
 @cache
 def _of_field(texts: Texts, field: Field) -> Input:
     hint, required = wording.hint_of(texts, field), field.required or not field.nullable
-    one = _input(texts, field.name, field.format.schema, hint, required, wording.noun_of(field))
+    field_input = _input(
+        texts, field.name, field.format.schema, hint, required, wording.noun_of(field)
+    )
     if field.reference is not None:
         kind: Kind = "records" if field.listed_in else "record"
-        return replace(one, kind=kind, to=field.reference.table, by=field.reference.by)
+        return replace(field_input, kind=kind, to=field.reference.table, by=field.reference.by)
     day = next((beside.column for beside in field.beside if beside.part), "")
-    return replace(one, day=day)
+    return replace(field_input, day=day)
 
 
 def kind_of(schema: Mapping[str, Any]) -> Kind:
@@ -122,106 +104,6 @@ def plain(schema: Mapping[str, Any]) -> Mapping[str, Any]:
     return only
 
 
-def of_record(
-    record: Record, inputs: Sequence[Input], texts: Texts, zone: str, names: Mapping[str, str]
-) -> Typed:
-    """Return the values of a record as they would be typed; `names` are those it refers to."""
-    typed: dict[str, Any] = {}
-    for one in inputs:
-        value = record.shown(one.name)
-        if one.kind == "time":
-            typed[one.name] = _local(record, one, zone)
-        elif one.kind == "record":
-            typed[one.name] = Picked(names.get(value, value), value) if value else Picked()
-        elif one.kind == "records":
-            typed[one.name] = [Picked(names.get(each, each), each) for each in value or ()]
-        else:
-            typed[one.name] = _text(one, value, texts)
-    return typed
-
-
-def of_defaults(fields: Sequence[Field], inputs: Sequence[Input], texts: Texts) -> dict[str, Any]:
-    """Return the default values as they would be typed."""
-    typed: dict[str, Any] = {}
-    for field, one in zip(fields, inputs, strict=True):
-        show, value = field.format.show, field.default
-        if one.kind == "record":
-            typed[one.name] = Picked()
-        elif one.kind == "records":
-            typed[one.name] = []
-        else:
-            shown = show(value) if show and value is not None else value
-            typed[one.name] = _text(one, shown, texts)
-    return typed
-
-
-def of_form(form: Form, inputs: Sequence[Input], prefix: str = "") -> dict[str, Any]:
-    """Return what was typed into the inputs, without empty rows."""
-    typed: dict[str, Any] = {}
-    for one in inputs:
-        name = prefix + one.name
-        if one.kind == "box":
-            typed[one.name] = bool(form.all(name))
-        elif one.kind == "rows":
-            typed[one.name] = _rows(form, one, name)
-        elif one.kind == "several":
-            typed[one.name] = list(form.all(name))
-        elif one.kind == "record":
-            typed[one.name] = picked(form, name)
-        elif one.kind == "records":
-            typed[one.name] = several_picked(form, name)
-        elif one.kind == "time":
-            day, time = form.text(name).strip(), form.text(f"{name}.time").strip()
-            typed[one.name] = f"{day}T{time}" if time else day
-        else:
-            typed[one.name] = form.text(name).replace("\r\n", "\n").strip()
-    return typed
-
-
-def values(
-    typed: Typed, inputs: Sequence[Input], texts: Texts, *, creating: bool, zone: str = "UTC"
-) -> dict[str, Any]:
-    """Return what was typed in the JSON form of the fields; what is empty is null or left out.
-
-    Numbers are in the form of the language of `texts`, times in the time zone `zone`, and the
-    records are resolved already.
-    """
-    values: dict[str, Any] = {}
-    value: Any
-    for one in inputs:
-        if one.kind == "time":
-            value = instant(typed[one.name], zone, bare=bool(one.day))
-        elif one.kind == "record":
-            value = typed[one.name].id or typed[one.name].text or None
-        elif one.kind == "records":
-            value = [picked.id or picked.text for picked in typed[one.name]] or None
-        else:
-            value = _value(one, typed[one.name], texts)
-        if value is not None or (one.required and not creating):
-            values[one.name] = "" if value is None else value
-        elif not creating:
-            values[one.name] = None
-    return values
-
-
-def faults(
-    texts: Texts, faults: Sequence[Fault], inputs: Sequence[Input], typed: Typed
-) -> dict[str, str]:
-    """Return the messages by the name of the input; those of no input are under ""."""
-    names = [one.name for one in inputs]
-    for one in inputs:
-        if one.kind == "records":
-            names += [f"{one.name}[{row}]" for row in range(len(typed[one.name]))]
-        if one.kind == "rows":
-            rows = range(len(typed[one.name]))
-            names += [f"{one.name}[{row}].{column.name}" for row in rows for column in one.columns]
-    placed: dict[str, list[Fault]] = {}
-    for fault in faults:
-        places = [name for name in names if f"{fault.field}[".startswith((f"{name}[", f"{name}."))]
-        placed.setdefault(max(places, key=len, default=""), []).append(fault)
-    return {name: wording.together(texts, some) for name, some in placed.items()}
-
-
 def _input(
     texts: Texts, name: str, schema: Mapping[str, Any], hint: str, required: bool, noun: str = ""
 ) -> Input:
@@ -238,7 +120,7 @@ def _input(
     return Input(
         name=name,
         label=label,
-        hint=useful(texts, label, hint.replace("`", "")),
+        hint=_useful(texts, label, hint.replace("`", "")),
         kind=kind,
         required=required,
         options=options,
@@ -249,127 +131,17 @@ def _input(
     )
 
 
-def _text(one: Input, value: Any, texts: Texts) -> Any:
-    if one.kind == "box":
-        return bool(value)
-    if one.kind == "rows":
-        return [
-            {c.name: _text(c, row.get(c.name), texts) for c in one.columns} for row in value or ()
-        ]
-    if one.kind == "several":
-        return list(value or ())
-    if value is None:
-        return ""
-    if one.kind == "lines":
-        return "\n".join(value)
-    if one.kind == "json":
-        return json.format(json.encode(value)).decode()
-    if one.kind in ("number", "money"):
-        return typed_numbers.written(value, texts, 2 if one.kind == "money" else None)
-    return masked(one.name, str(value))
+def _useful(texts: Texts, label: str, hint: str) -> str:
+    """Return the hint, or an empty text when it has no word but the label's and the record's."""
+    return hint if _words(hint) - SMALL - _nouns(texts) - _words(label) else ""
 
 
-def rows_sent(form: Form, one: Input) -> int:
-    """Return the number of rows of an input in a form, also empty ones."""
-    columns = [column for column in one.columns if column.kind != "box"]
-    place = 0
-    while any(form.all(f"{one.name}[{place}].{column.name}") for column in columns):
-        place += 1
-    return place
+@cache
+def _nouns(texts: Texts) -> frozenset[str]:
+    """Return the words for records in a language."""
+    keys = [key for key in texts if key.startswith("noun.")]
+    return frozenset().union(*(_words(texts(key)) for key in keys))
 
 
-def _rows(form: Form, one: Input, name: str) -> list[dict[str, Any]]:
-    rows = []
-    columns = [column for column in one.columns if column.kind != "box"]
-    # A box that is not ticked is not sent, but every row has a text.
-    for place in range(rows_sent(form, one)):
-        row = of_form(form, one.columns, f"{name}[{place}].")
-        # A choice is never empty.
-        if any(row[column.name] for column in columns if column.kind != "choice"):
-            rows.append(row)
-    return rows
-
-
-def _value(one: Input, text: Any, texts: Texts) -> Any:
-    if one.kind in ("box", "several"):
-        return text
-    if one.kind == "rows":
-        return [values(row, one.columns, texts, creating=True) for row in text]
-    if one.kind == "lines":
-        return [line for line in map(str.strip, text.splitlines()) if line] or None
-    if not text:
-        return None
-    if one.kind == "json":
-        return _object(text)
-    return typed_numbers.number(text, texts) if one.kind in ("number", "money") else text
-
-
-def _object(text: str) -> Any:
-    """Return the JSON value of a text; another text stays one, which the declaration refuses."""
-    try:
-        return decode(text.encode(errors="replace"))
-    except InvalidJson:
-        return text
-
-
-def _local(record: Record, one: Input, zone: str) -> str:
-    micros = record[record.resource.named[one.name].column]
-    return "" if micros is None else local(micros, zone, bare=bool(one.day and record[one.day]))
-
-
-def local(micros: int, zone: str, *, bare: bool) -> str:
-    """Return a time as it would be typed; a `bare` date, which is stored as 00:00 UTC, as one."""
-    moment = EPOCH + timedelta(microseconds=micros)
-    if bare:
-        return moment.date().isoformat()
-    try:
-        there = moment.astimezone(ZoneInfo(zone)).replace(tzinfo=None)
-    except OverflowError:
-        there = moment.replace(tzinfo=None)
-    if there.microsecond:
-        return there.isoformat(timespec="milliseconds")
-    return there.isoformat(timespec="seconds" if there.second else "minutes")
-
-
-def instant(text: str, zone: str, *, bare: bool) -> str | None:
-    """Return a typed time in ISO 8601; what is none stays as it is, and the declaration refuses it.
-
-    A date alone stays one where a bare date can be kept, and else is its first moment.
-    """
-    if not text or (bare and len(text) == dates.DAY_LENGTH):
-        return text or None
-    try:
-        moment = datetime.fromisoformat(text)
-        if moment.tzinfo is None:
-            moment = moment.replace(tzinfo=ZoneInfo(zone))
-        return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    except (ValueError, OverflowError):
-        return text
-
-
-def picked(form: Form, name: str) -> Picked:
-    """Return what was typed for a record: the match that was chosen, else the text.
-
-    The id stands for the text only while the text is the one that was shown with it.
-    """
-    text, chosen = form.text(name).strip(), form.text(f"{name}.pick").lower()
-    known, shown = form.text(f"{name}.is").lower(), form.text(f"{name}.as")
-    if is_id(chosen):
-        return Picked(text or chosen, chosen)
-    marked = MARKED.search(text)
-    if marked is not None:
-        return Picked(text, marked[1])
-    if is_id(text):
-        return Picked(text, text.lower())
-    return Picked(text, known if text and text == shown and is_id(known) else "")
-
-
-def several_picked(form: Form, name: str) -> list[Picked]:
-    """Return what was typed into a list of such inputs, without empty ones."""
-    found, place = [], 0
-    while form.all(f"{name}[{place}]"):
-        one = picked(form, f"{name}[{place}]")
-        if one.text:
-            found.append(one)
-        place += 1
-    return found
+def _words(text: str) -> frozenset[str]:
+    return frozenset(WORD.findall(fold(text)))

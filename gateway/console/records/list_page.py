@@ -111,11 +111,11 @@ async def ordered(
     listed = _listed(section, asked, look, page)
     # The address of a day has the day, too.
     day = request.query.get("day", "")
-    kept = f"&{urlencode({'day': day})}" if day else ""
+    day_query = f"&{urlencode({'day': day})}" if day else ""
     listed = replace(
         listed,
-        next=listed.next and listed.next + kept,
-        previous=listed.previous and listed.previous + kept,
+        next=listed.next and listed.next + day_query,
+        previous=listed.previous and listed.previous + day_query,
     )
     first = replace(plain, filters={}, search="", page=1)
     return _show(section, request, visitor, first, look, listed, view=view)
@@ -287,11 +287,11 @@ def _filters(
 ) -> list[tuple[Filter, str, list[tuple[str, str]]]]:
     """Return the filters of the form, each with its label and its values with their words."""
     words = Words(look.texts, section.resource)
-    found = []
-    for one in section.resource.filters:
-        if one.kind == "id" or one is section.tabs:
+    filters = []
+    for offered in section.resource.filters:
+        if offered.kind == "id" or offered is section.tabs:
             continue
-        allowed = one.allowed or (("true", "false") if one.kind == "boolean" else ())
-        values = [(value, words.value(one.name, value)) for value in allowed]
-        found.append((one, words.filter(one.name), values))
-    return found
+        allowed = offered.allowed or (("true", "false") if offered.kind == "boolean" else ())
+        values = [(value, words.value(offered.name, value)) for value in allowed]
+        filters.append((offered, words.filter(offered.name), values))
+    return filters

@@ -189,10 +189,10 @@ def asked(
     page, limit = query.get("page", ""), query.get("limit", "")
     sort = sort if sort.removeprefix("-") in sorts else NEWEST
     default = sort == NEWEST
-    chosen = [name for name in columns if name in query.getall("column", [])]
+    named = [name for name in columns if name in query.getall("column", [])]
     return Asked(
         resource=resource, path=path, filters=filters, sort=sort, texts=texts, tabs=tabs,
-        columns=() if set(chosen) == set(usual) else chosen,
+        columns=() if set(named) == set(usual) else named,
         search=text_of(query.get("search", "")) if resource.search else "",
         limit=int(limit) if limit in map(str, LIMITS) else LIMIT,
         after=_cursor(query.get("after", "")),

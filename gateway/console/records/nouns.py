@@ -65,11 +65,6 @@ class Words:
         """What a delete means."""
         return self._of(f"{self._noun}.delete.lead", "records.delete_lead")
 
-    def done(self, change: str) -> str:
-        """Return the key, without `done.`, of the message after a change: created, deleted."""
-        known = f"{self._noun}_{change}"
-        return known if f"done.{known}" in self.texts else f"record_{change}"
-
     def tab(self, name: str, value: str) -> str:
         """Return the text of a value of the filter `name`."""
         known = f"{self.resource.plural}.choice.{value}"

@@ -7,8 +7,7 @@ from aiohttp import web
 from msgspec import json
 
 from gateway.console.layout import pages, templates
-from gateway.console.layout.forms import Form
-from gateway.console.layout.guard import SignedIn
+from gateway.console.layout.guard import Form, SignedIn
 from gateway.console.records import verbs
 from gateway.console.records.page_parts import Parts
 from gateway.domain.sales import order_payments, order_verbs
@@ -60,16 +59,16 @@ async def selected(request: web.Request, visitor: SignedIn, form: Form) -> web.S
     if act is None or not all(map(is_id, ids)):
         raise Refusal("not_found", "error.not_found_help")
     if len(ids) > MOST:
-        raise Refusal("validation_error", f"Select at most {MOST} orders at a time.")
+        raise Refusal("validation_error", f"Select at most {MOST} page at a time.")
     if not ids:
         return pages.to(back, "orders_none")
-    found = await request.app[DB].read(actions.some, visitor.actor, ORDERS, ids)
-    if len(found.records) != len(ids):
+    page = await request.app[DB].read(actions.some, visitor.actor, ORDERS, ids)
+    if len(page.records) != len(ids):
         raise Refusal("not_found", "error.not_found_help")
     if not form.text("confirmed"):
         context = {
-            "orders": found.records, "act": act, "back": back, "list": form.text("list"),
-            "sum": sum(order["total"] for order in found.records) / 100,
+            "orders": page.records, "act": act, "back": back, "list": form.text("list"),
+            "sum": sum(order["total"] for order in page.records) / 100,
         }  # fmt: skip
         return templates.render(request, visitor, "orders_selected.html", context)
     done = 0

@@ -3,8 +3,7 @@
 from aiohttp import web
 
 from gateway.console.layout import pages, wording
-from gateway.console.layout.forms import Form
-from gateway.console.layout.guard import SignedIn
+from gateway.console.layout.guard import Form, SignedIn
 from gateway.console.layout.reader import READER
 from gateway.console.records.view_page import View
 from gateway.domain.sales import products

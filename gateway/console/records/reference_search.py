@@ -4,8 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gateway.console.records.inputs import Input, Picked
+from gateway.console.records.inputs import Input
 from gateway.console.records.references import name_of
+from gateway.console.records.typed_values import Picked
 from gateway.domain.catalogue import BY_TABLE
 from gateway.records import actions
 from gateway.records.access import Actor
@@ -53,27 +54,29 @@ async def resolve(
 ) -> Resolved:
     """Return what was typed with the ids of the records that it names."""
     done, unclear = dict(typed), dict[str, Sequence[Match]]()
-    for one in inputs:
-        if one.kind not in ("record", "records"):
+    for form_input in inputs:
+        if form_input.kind not in ("record", "records"):
             continue
-        target = target_of(resource, one, typed)
+        target = target_of(resource, form_input, typed)
         if target is None:
             # The kind is invalid, and its own fault reports that.
             continue
-        single = one.kind == "record"
-        each: list[Picked] = [typed[one.name]] if single else list(typed[one.name])
+        single = form_input.kind == "record"
+        each: list[Picked] = [typed[form_input.name]] if single else list(typed[form_input.name])
         for place, picked in enumerate(each):
             if not picked.text or picked.id:
                 continue
-            found = await matches(tx, actor, target, picked.text)
-            same = [match for match in found if fold(match.name) == fold(picked.text)]
-            if not same and len(found) == 1 and _means(found[0], picked.text):
-                same = found
+            candidates = await matches(tx, actor, target, picked.text)
+            same = [match for match in candidates if fold(match.name) == fold(picked.text)]
+            if not same and len(candidates) == 1 and _means(candidates[0], picked.text):
+                same = candidates
             if len(same) == 1:
                 each[place] = Picked(same[0].name, same[0].id)
             else:
-                unclear[one.name if single else f"{one.name}[{place}]"] = same or found
-        done[one.name] = each[0] if single else each
+                unclear[form_input.name if single else f"{form_input.name}[{place}]"] = (
+                    same or candidates
+                )
+        done[form_input.name] = each[0] if single else each
     return Resolved(done, unclear)
 
 
@@ -94,10 +97,10 @@ async def matches(tx: Tx, actor: Actor, target: Resource, text: str) -> list[Mat
     page = await actions.page(tx, actor, target, query)
     names = {one.id: fold(name_of(one)) for one in page.records}
     named = {key: all(word in name for word in words) for key, name in names.items()}
-    found = [one for one in page.records if searched or named[one.id]]
+    records = [one for one in page.records if searched or named[one.id]]
     # Whoever has exactly this name is offered first.
-    found.sort(key=lambda one: (names[one.id] != wanted, not named[one.id]))
-    return [Match(one.id, name_of(one), _detail(one, text)) for one in found[:MOST]]
+    records.sort(key=lambda one: (names[one.id] != wanted, not named[one.id]))
+    return [Match(one.id, name_of(one), _detail(one, text)) for one in records[:MOST]]
 
 
 def _means(match: Match, text: str) -> bool:
@@ -118,22 +121,22 @@ def _is_number(text: str) -> bool:
     return digits >= FEWEST_DIGITS and not any(sign.isalpha() for sign in text)
 
 
-def options(found: Sequence[Match]) -> list[tuple[str, str]]:
+def options(offered: Sequence[Match]) -> list[tuple[str, str]]:
     """Return the text and the detail of each suggestion; an id tells equal names apart."""
-    names = [match.name for match in found]
+    names = [match.name for match in offered]
     return [
         (one.name if names.count(one.name) == 1 else f"{one.name} · {one.id}", one.detail)
-        for one in found
+        for one in offered
     ]
 
 
-def target_of(resource: Resource, one: Input, typed: Mapping[str, Any]) -> Resource | None:
+def target_of(resource: Resource, form_input: Input, typed: Mapping[str, Any]) -> Resource | None:
     """Return the resource whose records an input takes; None when another input does not say."""
-    table = one.to
-    if one.by:
-        reference = resource.named[one.name].reference
+    table = form_input.to
+    if form_input.by:
+        reference = resource.named[form_input.name].reference
         tables = reference.tables if reference is not None else None
-        table = (tables or {}).get(str(typed.get(one.by, "")), "")
+        table = (tables or {}).get(str(typed.get(form_input.by, "")), "")
     return BY_TABLE.get(table)
 
 

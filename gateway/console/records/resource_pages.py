@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import cache
 
 from aiohttp import web
 
@@ -46,6 +47,10 @@ class ResourcePages:
         self.tab_values: Sequence[str] = ()
         if self.tabs is not None:
             self.tab_values = self.tabs.allowed or ("true", "false")
+        self.inputs = cache(self._inputs)
+        """Returns the inputs of the form in a language, in order."""
+        self.done = cache(self._done)
+        """Returns the key, without `done.`, of the message after a change: created, deleted."""
 
     def heading(self, record: Record) -> str:
         """Return the text that names a record: its first column."""
@@ -73,21 +78,23 @@ class ResourcePages:
         ]
         return sorted(fields, key=lambda field: field.name in self.parts.last)
 
-    def inputs(self, request: web.Request, *, creating: bool) -> list[Input]:
-        """Return the inputs of the form, in order."""
-        texts = request[READER].texts
-        return [
+    def _inputs(self, texts: Texts, *, creating: bool) -> Sequence[Input]:
+        return tuple(
             replace(one, columns=[*self._columns(texts, one)]) if one.columns else one
             for one in inputs.inputs(texts, self.writable(creating=creating))
-        ]
+        )
 
-    def _columns(self, texts: Texts, one: Input) -> Iterator[Input]:
+    def _done(self, texts: Texts, change: str) -> str:
+        known = f"{self.resource.noun.replace(' ', '_')}_{change}"
+        return known if f"done.{known}" in texts else f"record_{change}"
+
+    def _columns(self, texts: Texts, form_input: Input) -> Iterator[Input]:
         """Yield the columns of an input with rows that the form has."""
-        left_out = self.parts.columns_left_out.get(one.name, ())
-        for column in one.columns:
-            choices = self.parts.choices.get(f"{one.name}.{column.name}")
+        left_out = self.parts.columns_left_out.get(form_input.name, ())
+        for column in form_input.columns:
+            choices = self.parts.choices.get(f"{form_input.name}.{column.name}")
             if choices is not None:
-                hint = texts(f"choice_hint.{self.resource.noun}.{one.name}.{column.name}")
+                hint = texts(f"choice_hint.{self.resource.noun}.{form_input.name}.{column.name}")
                 yield replace(column, kind="choice", options=choices, hint=hint)
             elif column.name not in left_out:
                 yield column

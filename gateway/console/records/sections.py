@@ -8,8 +8,7 @@ from gateway.console.records import delete_page, form_pages, list_page, product_
 from gateway.console.records.orders import ORDER_PARTS
 from gateway.console.records.page_parts import Parts
 from gateway.console.records.resource_pages import ResourcePages
-from gateway.console.records.timeline import KINDS
-from gateway.console.records.view_page import View
+from gateway.console.records.view_page import KINDS, View
 from gateway.domain.catalogue import CATALOGUE
 from gateway.domain.images.encoding import MOST_BYTES
 from gateway.domain.sales.invoices import INVOICE
@@ -100,24 +99,24 @@ Add = Callable[[str, Handler], object]
 def add_records(get: Add, post: Add) -> None:
     """Add the routes of every resource: those of its list, its form, and each record."""
     for section in SECTIONS.values():
-        path, one = section.path, f"{section.path}/{{id}}"
+        path, record_path = section.path, f"{section.path}/{{id}}"
         view = View(section, tuple(SECTIONS.values()))
         get(path, page(partial(list_page.index, section)))
         get(f"{path}/suggest", page(partial(form_pages.suggest, section)))
         if section.entry.create is not None:
             post(path, action(partial(form_pages.create, section)))
             get(f"{path}/new", page(partial(form_pages.new, section)))
-        get(one, page(view.show))
+        get(record_path, page(view.show))
         if section.entry.change is not None:
-            get(f"{one}/edit", page(partial(form_pages.edit_page, section)))
-            post(one, action(partial(form_pages.edit, section)))
+            get(f"{record_path}/edit", page(partial(form_pages.edit_page, section)))
+            post(record_path, action(partial(form_pages.edit, section)))
         if section.resource.deletable:
-            get(f"{one}/delete", page(partial(delete_page.ask, section)))
-            post(f"{one}/delete", action(partial(delete_page.delete, section)))
+            get(f"{record_path}/delete", page(partial(delete_page.ask, section)))
+            post(f"{record_path}/delete", action(partial(delete_page.delete, section)))
         if section.resource.events:
-            get(f"{one}/events", page(view.events))
+            get(f"{record_path}/events", page(view.events))
         if section.resource is PRODUCTS:
-            post(f"{one}/images", upload(partial(product_images.add, view), MOST_BYTES))
-            post(f"{one}/images/place", action(product_images.place))
+            post(f"{record_path}/images", upload(partial(product_images.add, view), MOST_BYTES))
+            post(f"{record_path}/images/place", action(product_images.place))
         if section.resource.table in KINDS:
-            post(f"{one}/notes", action(view.note))
+            post(f"{record_path}/notes", action(view.note))

@@ -14,13 +14,13 @@ from aiohttp import web
 
 from gateway.console.layout import error_pages, pages, templates, wording
 from gateway.console.layout.display import word_of
-from gateway.console.layout.forms import Form
-from gateway.console.layout.guard import SignedIn
+from gateway.console.layout.guard import Form, SignedIn
 from gateway.console.layout.reader import READER
-from gateway.console.records import inputs
-from gateway.console.records.inputs import Input, Typed
+from gateway.console.records import inputs, typed_values
+from gateway.console.records.inputs import Input
 from gateway.console.records.nouns import Words
 from gateway.console.records.references import name_of
+from gateway.console.records.typed_values import Typed
 from gateway.domain.contacts import tasks
 from gateway.domain.contacts.tasks import TASKS
 from gateway.domain.sales import (
@@ -204,7 +204,7 @@ async def ask(verb: Verb, request: web.Request, visitor: SignedIn) -> web.Stream
     form_inputs = _inputs(verb, request[READER].texts)
     answer = _Answer("" if verb.offered(record) else _not_now(request[READER].texts, verb, record))
     first = {name: [text] for name, text in verb.first(record).items()}
-    typed = inputs.of_form(Form(first), form_inputs)
+    typed = typed_values.of_form(Form(first), form_inputs)
     return _page(request, visitor, verb, record, typed, answer)
 
 
@@ -214,18 +214,20 @@ async def act(
     """Do it, and show the record, or the one that it made; with the field `list`, the list."""
     record_id, texts = pages.id_of(request), request[READER].texts
     form_inputs = _inputs(verb, texts)
-    typed = inputs.of_form(form, form_inputs)
+    typed = typed_values.of_form(form, form_inputs)
     takes: list[Draft] = []
     if verb.takes:
-        values = inputs.values(typed, form_inputs, texts, creating=True, zone=visitor.actor.zone)
+        values = typed_values.values(
+            typed, form_inputs, texts, creating=True, zone=visitor.actor.zone
+        )
         takes = [check(verb.fields_of or verb.resource, values, from_json=True, takes=verb.takes)]
     try:
-        made = await request.app[DB].write(verb.unit, visitor.actor, record_id, *takes)
+        record_after = await request.app[DB].write(verb.unit, visitor.actor, record_id, *takes)
     except Refusal as refusal:
         if refusal.code not in TOLD and not refusal.faults:
             raise
         record = await _read(verb, request, visitor)
-        faults = inputs.faults(texts, refusal.faults, form_inputs, typed)
+        faults = typed_values.faults(texts, refusal.faults, form_inputs, typed)
         said, status = faults.get("", ""), error_pages.status_of(refusal)
         if not refusal.faults:
             said, status = _told(texts, verb, record, refusal), 409
@@ -233,7 +235,7 @@ async def act(
     done = verb.done or f"{verb.resource.noun}_{verb.name}"
     if form.all("list"):
         return pages.to(list_at(verb.resource, form.text("list")), done)
-    return pages.to(f"/console/{made.resource.plural}/{made.id}", done)
+    return pages.to(f"/console/{record_after.resource.plural}/{record_after.id}", done)
 
 
 def _inputs(verb: Verb, texts: Texts) -> list[Input]:

@@ -8,23 +8,22 @@ from aiohttp import web
 from markupsafe import Markup
 
 from gateway.console.layout import pages, templates
-from gateway.console.layout.forms import Form
-from gateway.console.layout.guard import SignedIn
+from gateway.console.layout.guard import Form, SignedIn
 from gateway.console.layout.reader import READER
-from gateway.console.records import facts, linked_pages, related, timeline, verbs
+from gateway.console.records import facts, linked_pages, verbs
 from gateway.console.records.inputs import kind_of, plain
 from gateway.console.records.nouns import Words, label_of
 from gateway.console.records.references import Names
-from gateway.console.records.related import Pointing
 from gateway.console.records.resource_pages import ResourcePages, field_of
 from gateway.domain.contacts import activities
-from gateway.domain.contacts.activities import ACTIVITIES, TYPES
+from gateway.domain.contacts.activities import ACTIVITIES, RELATED, TYPES
 from gateway.domain.webhooks import delivery_search
 from gateway.records import actions
 from gateway.records.access import Actor
 from gateway.records.errors import Refusal
+from gateway.records.query import Query
 from gateway.records.record import Record, check
-from gateway.records.resource import Filter
+from gateway.records.resource import Filter, Resource
 from gateway.server.app_keys import DB
 from outbox.database.transaction import Tx
 from outbox.events.event_history import EventQuery
@@ -32,6 +31,74 @@ from outbox.queue.log.delivery_types import shown
 
 EVENTS = 10
 """Events that the page of a record shows."""
+ACTIVITIES_SHOWN = 10
+RELATED_SHOWN = 5
+MOST_RELATED = 500
+"""Records that one list looks at, and counts."""
+KINDS = {table: kind for kind, table in RELATED.items()}
+"""The kind of record of a table that an activity can be about."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pointing:
+    """The records of a section whose field has the id of a record."""
+
+    section: ResourcePages
+    filter: Filter
+    records: Sequence[Record]
+    total: int
+    """Up to MOST_RELATED + 1."""
+
+    def all(self, record: Record) -> str:
+        """Return the address of the whole list."""
+        return f"{self.section.path}?{self.filter.name}={record.id}"
+
+    def new(self, record: Record) -> str:
+        """Return the address of the form that makes another one; empty when there is none."""
+        field = field_of(self.section.resource, self.filter.name)
+        if self.section.entry.create is None or field is None or not field.on_create:
+            return ""
+        return f"{self.section.path}/new?{field.name}={record.id}"
+
+
+def pointing_at(
+    resource: Resource, sections: Sequence[ResourcePages]
+) -> list[tuple[ResourcePages, Filter]]:
+    """Return each section with a filter by a reference to records of `resource`."""
+    return [
+        (section, offered)
+        for section in sections
+        for offered in section.resource.filters
+        if offered.kind == "id" and section.target(offered.name) is resource
+    ]
+
+
+async def related_of(
+    tx: Tx, actor: Actor, record: Record, pointing: Sequence[tuple[ResourcePages, Filter]]
+) -> list[Pointing]:
+    """Return the newest records of each list that point to the record, without empty lists.
+
+    Each list reads at most MOST_RELATED + 1 rows: those of a record with very many are a part.
+    """
+    related = []
+    for section, offered in pointing:
+        query = Query(limit=RELATED_SHOWN)
+        query.few(section.resource, offered, record.id, MOST_RELATED + 1)
+        page = await actions.page(tx, actor, section.resource, query)
+        related.append(Pointing(section, offered, page.records, page.total))
+    return related
+
+
+async def timeline_of(tx: Tx, actor: Actor, record: Record) -> tuple[Sequence[Record], bool] | None:
+    """Return the latest activities about a record, and whether there are more.
+
+    None: there are none about records of this resource.
+    """
+    if record.resource.table not in KINDS:
+        return None
+    query = Query(limit=ACTIVITIES_SHOWN, counted=False, filters={"relatedTo": record.id})
+    page = await actions.page(tx, actor, ACTIVITIES, query)
+    return page.records, page.onward is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +120,7 @@ class View:
         self.section = section
         self.pointing: Sequence[tuple[ResourcePages, Filter]] = [
             (other, offered)
-            for other, offered in related.pointing_at(section.resource, sections)
+            for other, offered in pointing_at(section.resource, sections)
             # The timeline shows activities.
             if other.resource is not ACTIVITIES
         ]
@@ -70,7 +137,7 @@ class View:
             "type": form.text("type"),
             "description": form.text("description").replace("\r\n", "\n").strip(),
         }
-        about = {"relatedTo": record.id, "relatedType": timeline.KINDS[resource.table]}
+        about = {"relatedTo": record.id, "relatedType": KINDS[resource.table]}
         draft = check(ACTIVITIES, {**typed, **about}, from_json=True, creating=True)
         try:
             await request.app[DB].write(activities.create, visitor.actor, draft)
@@ -85,15 +152,15 @@ class View:
         db, actor, record_id = request.app[DB], visitor.actor, pages.id_of(request)
         record = await db.read(actions.read, actor, self.section.resource, record_id)
         query = EventQuery(cause=record_id)
-        found = await db.scan(
+        result = await db.scan(
             actor.owner_id, delivery_search.events, actor, db.clock, query, after=None
         )
-        active = {one.id for one in found.webhooks if one.state == "active"}
+        active = {one.id for one in result.webhooks if one.state == "active"}
         context = {
             "section": self.section, "words": self.section.words(request), "record": record,
-            "heading": self.section.heading(record), "found": found,
-            "events": found.events[:EVENTS],
-            "urls": {one.id: one.description or one.url for one in found.webhooks},
+            "heading": self.section.heading(record), "found": result,
+            "events": result.events[:EVENTS],
+            "urls": {one.id: one.description or one.url for one in result.webhooks},
             "state_of": lambda one: shown(one, one.webhook_id in active),
         }  # fmt: skip
         alone = "HX-Request" not in request.headers
@@ -139,11 +206,11 @@ class View:
     async def _viewed(self, tx: Tx, actor: Actor, record_id: str) -> Viewed:
         section = self.section
         record, names = await section.one(tx, actor, record_id)
-        found = await timeline.of(tx, actor, record)
-        pointing = await related.of(tx, actor, record, self.pointing)
+        timeline = await timeline_of(tx, actor, record)
+        pointing = await related_of(tx, actor, record, self.pointing)
         more = section.parts.more
         beside = await more(tx, actor, record) if more is not None else {}
-        latest, further = found if found is not None else (None, False)
+        latest, further = timeline if timeline is not None else (None, False)
         return Viewed(record, names, latest, further, pointing, beside)
 
 

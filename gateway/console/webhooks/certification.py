@@ -3,8 +3,7 @@
 from aiohttp import web
 
 from gateway.console.layout import pages, templates
-from gateway.console.layout.forms import Form
-from gateway.console.layout.guard import SignedIn
+from gateway.console.layout.guard import Form, SignedIn
 from gateway.console.layout.reader import READER
 from gateway.domain.webhooks import certification, findings, pings, webhooks
 from gateway.server.app_keys import DB, DOCTOR, KEYRING
@@ -38,35 +37,35 @@ async def certify(request: web.Request, visitor: SignedIn, form: Form) -> web.St
         return _page(request, visitor, webhook, reason=str(reason))
     material = certification.material(webhook.events, db.clock.wall(), db.ids)
     with app[LIMITS].examination(actor.owner_id, WORTH):
-        found = await app[DOCTOR].certify(sending, material, SECONDS)
+        result = await app[DOCTOR].certify(sending, material, SECONDS)
     logger().info(
-        "webhook_certified", webhook_id=webhook_id, result=found.result, requests=found.sent,
-        failed=[one.check for one in found.findings if one.verdict == "failed"],
+        "webhook_certified", webhook_id=webhook_id, result=result.result, requests=result.sent,
+        failed=[one.check for one in result.findings if one.verdict == "failed"],
     )  # fmt: skip
-    return _page(request, visitor, webhook, found, sending.timeout_s)
+    return _page(request, visitor, webhook, result, sending.timeout_s)
 
 
 def _page(
     request: web.Request,
     visitor: SignedIn,
     webhook: Webhook,
-    found: Certification | None = None,
+    result: Certification | None = None,
     timeout_s: float = 0.0,
     reason: str = "",
 ) -> web.Response:
     t = request[READER].texts
     told = [
         (finding, findings.sentence(t, finding, timeout_s))
-        for finding in (found.findings if found else ())
+        for finding in (result.findings if result else ())
     ]
     context = {
         "webhook": webhook,
-        "certified": found,
+        "certified": result,
         "reason": reason,
         "faults": [one for one in told if one[0].verdict != "passed"],
         "passed": [one for one in told if one[0].verdict == "passed"],
-        "counts": findings.counts(t, found) if found else "",
-        "ids": findings.ids(t, found) if found else "",
+        "counts": findings.counts(t, result) if result else "",
+        "ids": findings.ids(t, result) if result else "",
     }
     part = "HX-Request" in request.headers
     template = "parts/certification.html" if part else "certification.html"

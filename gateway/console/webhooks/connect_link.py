@@ -3,8 +3,7 @@
 from aiohttp import web
 
 from gateway.console.layout import guard, pages, templates
-from gateway.console.layout.forms import Form
-from gateway.console.layout.guard import SignedIn
+from gateway.console.layout.guard import Form, SignedIn
 from gateway.domain.webhooks import connect_links, connecting
 from gateway.domain.webhooks.connect_links import FIELDS, Asked, Faulty, address, origin_of
 from gateway.server.app_keys import DB, GUARD, IDS

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 from aiohttp import web
 
-from gateway.console.layout import forms, guard
+from gateway.console.layout import guard
 from gateway.domain.accounts.networks import share_of
 from gateway.domain.webhooks import connecting
 from gateway.domain.webhooks.connect_links import Unusable, proof_of
@@ -73,7 +73,7 @@ async def _fields(request: web.Request) -> Mapping[str, str]:
             return msgspec.json.decode(await bodies.plain(request), type=dict[str, str])
         except msgspec.DecodeError:
             raise Refusal("invalid_json", "The body must be a JSON object of texts.") from None
-    form = await forms.read(request)
+    form = await guard.read_form(request)
     pairs = form.pairs()
     if len({name for name, _ in pairs}) < len(pairs):
         raise Refusal("validation_error", "Each field must be there once.")

@@ -7,8 +7,7 @@ from typing import Any
 from aiohttp import web
 
 from gateway.console.layout import display, pages, templates
-from gateway.console.layout.forms import Form
-from gateway.console.layout.guard import SignedIn
+from gateway.console.layout.guard import Form, SignedIn
 from gateway.domain.webhooks import pings, webhooks
 from gateway.server.app_keys import DB, DOCTOR, KEYRING
 from gateway.server.http.rate_limits import LIMITS

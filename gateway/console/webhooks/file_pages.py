@@ -8,8 +8,7 @@ from aiohttp import web
 from msgspec import json
 
 from gateway.console.layout import error_pages, pages, reveal, templates, wording
-from gateway.console.layout.forms import Form
-from gateway.console.layout.guard import SignedIn
+from gateway.console.layout.guard import Form, SignedIn
 from gateway.console.layout.reader import READER
 from gateway.domain.webhooks import file_plan, file_text
 from gateway.domain.webhooks.file_plan import Created, Plan, Tools, Wanted
@@ -85,10 +84,10 @@ async def apply(request: web.Request, visitor: SignedIn, form: Form) -> web.Stre
 
 async def made(request: web.Request, visitor: SignedIn) -> web.StreamResponse:
     """Show the secrets of new webhooks, once."""
-    kept = await reveal.now(request, visitor, SUBJECT)
-    if kept is None:
+    secrets = await reveal.now(request, visitor, SUBJECT)
+    if secrets is None:
         return pages.to(LIST)
-    context = {"created": json.decode(kept, type=list[Created])}
+    context = {"created": json.decode(secrets, type=list[Created])}
     return templates.render(request, visitor, "webhook_file_made.html", context)
 
 

@@ -11,9 +11,8 @@ from typing import Any
 from aiohttp import web
 
 from gateway.console.layout import pages, templates
-from gateway.console.layout.forms import Form
-from gateway.console.layout.guard import SignedIn
-from gateway.console.webhooks import pasted_request, signature_check
+from gateway.console.layout.guard import Form, SignedIn
+from gateway.console.webhooks import pasted_request
 from gateway.domain.webhooks import signing
 from gateway.server.app_keys import DB, KEYRING
 from outbox.durations import SECOND
@@ -97,7 +96,7 @@ async def check(request: web.Request, visitor: SignedIn, form: Form) -> web.Stre
     try:
         pasted = pasted_request.read(text)
         now = request.app[DB].clock.wall() / SECOND
-        context["found"] = signature_check.check(pasted, secrets, now)
+        context["found"] = pasted_request.check(pasted, secrets, now)
     except pasted_request.Unreadable as why:
         context["fault"] = str(why)
     return _page(request, visitor, webhook, secrets, context)

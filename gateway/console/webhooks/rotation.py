@@ -3,8 +3,7 @@
 from aiohttp import web
 
 from gateway.console.layout import pages, reveal, templates
-from gateway.console.layout.forms import Form
-from gateway.console.layout.guard import SignedIn
+from gateway.console.layout.guard import Form, SignedIn
 from gateway.console.webhooks import guide
 from gateway.domain.webhooks import rotation
 from gateway.server.app_keys import DB, IDS, KEYRING

@@ -6,8 +6,7 @@ from typing import Any
 from aiohttp import web
 
 from gateway.console.layout import error_pages, pages, templates, typed_numbers, wording
-from gateway.console.layout.forms import Form
-from gateway.console.layout.guard import SignedIn
+from gateway.console.layout.guard import Form, SignedIn
 from gateway.console.layout.reader import READER
 from gateway.console.webhooks import doctor
 from gateway.domain.webhooks import (
@@ -166,16 +165,16 @@ async def preview(request: web.Request, visitor: SignedIn, form: Form) -> web.St
     """Show what the options in the form of a webhook would do; save nothing."""
     db, actor = request.app[DB], visitor.actor
     webhook, waits = await db.read(subscriptions.has_waiting, actor, pages.id_of(request))
-    found: Found | None = None
+    unmatched: Found | None = None
     if waits:
         typed = typed_in(form, webhook)
         try:
             draft = judged(request, typed, kept(request, webhook)[0])
-            found = await subscriptions.look(db, actor, webhook, draft)
+            unmatched = await subscriptions.look(db, actor, webhook, draft)
         except Refusal:
             # The form shows its faults when it is sent.
-            found = None
-    return _preview(request, visitor, webhook, form, found)
+            unmatched = None
+    return _preview(request, visitor, webhook, form, unmatched)
 
 
 def settings(request: web.Request, webhook: Webhook) -> Mapping[str, Any]:
@@ -216,10 +215,10 @@ def _preview(
     visitor: SignedIn,
     webhook: Webhook | None,
     form: Form,
-    found: Found | None = None,
+    unmatched: Found | None = None,
 ) -> web.Response:
     typed = typed_in(form, webhook)
-    outlook = {**_outlook(request, typed), "unmatched": found}
+    outlook = {**_outlook(request, typed), "unmatched": unmatched}
     if "HX-Request" in request.headers:
         return templates.render(
             request, visitor, "parts/webhook_outlook.html", {"outlook": outlook}

@@ -6,9 +6,8 @@ from typing import Any
 from aiohttp import web
 
 from gateway.console.layout import display, pages, polling, reveal, templates
-from gateway.console.layout.chart_panel import window
-from gateway.console.layout.forms import Form
-from gateway.console.layout.guard import SignedIn
+from gateway.console.layout.charts import window
+from gateway.console.layout.guard import Form, SignedIn
 from gateway.console.layout.reader import READER
 from gateway.console.webhooks import doctor, guide, webhook_form
 from gateway.console.webhooks.snapshots import USUAL_RATE, tell
@@ -23,7 +22,6 @@ from gateway.server.installation import WEBHOOK_RULES
 from outbox.queue.log.chart_figures import total
 from outbox.queue.log.delivery_types import COUNTED, shown
 from outbox.sending.request import SECRET_BYTES, new_secret
-from outbox.webhooks import Webhook
 
 LIST = "/console/webhooks"
 
@@ -95,7 +93,9 @@ async def show(request: web.Request, visitor: SignedIn) -> web.StreamResponse:
         twins = await request.app[DB].read(subscriptions.twins_of, visitor.actor, webhook_id)
     context: dict[str, Any] = {
         "webhook": webhook, "state": display.webhook_state(webhook), "health": page.health,
-        "cap": COUNTED, "others": _others(webhook),
+        "cap": COUNTED, "others": [
+            name for name in settings.names_of(webhook.operational) if name not in webhook.events
+        ],
         "state_of": lambda delivery: shown(delivery, webhook.state == "active"),
         "found": None, "attempt": None, "certified": None, "reason": "",
         "here": f"{LIST}/{webhook_id}", "twins": twins,
@@ -112,11 +112,6 @@ async def show(request: web.Request, visitor: SignedIn) -> web.StreamResponse:
         "last_sequence": page.last_sequence, **webhook_form.settings(request, webhook),
     }  # fmt: skip
     return polling.live(request, visitor, "webhook.html", "parts/webhook_health.html", context)
-
-
-def _others(webhook: Webhook) -> list[str]:
-    """Return the events that the webhook could subscribe to, but does not."""
-    return [one for one in settings.names_of(webhook.operational) if one not in webhook.events]
 
 
 async def edit_page(request: web.Request, visitor: SignedIn) -> web.StreamResponse:
@@ -154,11 +149,11 @@ async def edit(request: web.Request, visitor: SignedIn, form: Form) -> web.Strea
 
 async def unmatched_page(request: web.Request, visitor: SignedIn) -> web.StreamResponse:
     """Ask what to do with waiting deliveries that do not match the settings."""
-    webhook, found = await subscriptions.standing(
+    webhook, standing = await subscriptions.standing(
         request.app[DB], visitor.actor, pages.id_of(request)
     )
     return templates.render(
-        request, visitor, "unmatched.html", {"webhook": webhook, "found": found}
+        request, visitor, "unmatched.html", {"webhook": webhook, "found": standing}
     )
 
 

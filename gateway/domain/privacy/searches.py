@@ -8,14 +8,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from msgspec import json
+
 from gateway.domain.catalogue import BY_TABLE
 from gateway.domain.contacts.person_erasures import Erasure
-from gateway.domain.privacy import knowledge, redaction
+from gateway.domain.privacy import knowledge
 from gateway.domain.privacy.apart import apart
 from gateway.domain.privacy.traces import Traces
 from gateway.domain.sales.orders import ORDERS
 from gateway.records import store
 from gateway.records.record import Record
+from gateway.records.resource import Field, Resource
+from gateway.records.values.strictjson import dumps
 from outbox.database.transaction import DUTIES, Database
 from outbox.queue.upkeep import event_texts
 
@@ -55,15 +59,15 @@ async def search(
         if row is None:
             continue
         record = Record(resource, row)
-        left -= redaction.size(record)
+        left -= _size(record)
         if most is not None and left < 0:
             break
         if resource is ORDERS:
             wider = knowledge.more(person, names=[record["name"]], phones=[record["phone"]])
             if wider is not person:
                 person, traces = wider, await apart(Traces, wider)
-        changes = await apart(redaction.redacted, traces, record)
-        named: bool | None = redaction.announced(record, changes)
+        changes = await apart(_redacted, traces, record)
+        named: bool | None = _announced(record, changes)
         if resource.events and resource is not ORDERS and not named:
             named, read = await _named(db, traces, record, None if most is None else left)
             left -= read
@@ -95,3 +99,52 @@ async def _named(
 
 def _any_within(traces: Traces, page: event_texts.TextPage) -> bool:
     return any(traces.within_coded(text, close=True) for text in page.texts())
+
+
+def _redacted(traces: Traces, record: Record) -> dict[str, Any]:
+    """Return the texts of a record that name the person, without it, by column.
+
+    In what an owner wrote about a sale each product may share a word with a name.
+    """
+    changes: dict[str, Any] = {}
+    for field in _texts(record.resource):
+        text = record[field.column]
+        if text is not None and (bare := traces.redact(text, close=True)) != text:
+            changes[field.column] = bare
+            changes |= {beside.column: beside.of(bare) for beside in field.beside}
+    for field in record.resource.fields:
+        if _is_nested(field) and record[field.column] is not None:
+            value = json.decode(record[field.column])
+            if (bare_value := traces.redact_all(value, close=False)) != value:
+                changes[field.column] = dumps(bare_value)
+    return changes
+
+
+def _announced(record: Record, changes: Mapping[str, Any]) -> bool:
+    """Return whether events of the record showed a text from which the person was taken."""
+    shown = {name for listed in (record.resource.events or {}).values() for name in listed}
+    return any(field.column in changes for field in _texts(record.resource) if field.name in shown)
+
+
+def _size(record: Record) -> int:
+    """Return the characters that a search of the record looks at."""
+    fields = record.resource.fields
+    searched = [*_texts(record.resource), *filter(_is_nested, fields)]
+    return sum(len(record[field.column] or "") for field in searched)
+
+
+def _texts(resource: Resource) -> list[Field]:
+    """Return the fields with text that somebody writes."""
+    return [
+        field for field in resource.fields
+        if field.format.schema.get("type") == "string" and not field.format.is_json
+        and field.reference is None and field.format.show is None
+        and not field.format.schema.keys() & {"enum", "const", "format"} and not field.made
+        and not field.name.endswith("Id")
+    ]  # fmt: skip
+
+
+def _is_nested(field: Field) -> bool:
+    """Return whether a field is stored as the JSON of a list or an object."""
+    kind = field.format.schema.get("type")
+    return field.reference is None and (field.format.is_json or kind in ("array", "object"))

@@ -1,8 +1,8 @@
-"""Declares quotes, implements their verbs, and expires them."""
+"""Declares quotes, implements their verbs, and expires them; restores documents of an import."""
 
 from gateway.domain.accounts import users
-from gateway.domain.sales import document_lines, documents, restored_documents
-from gateway.domain.sales.documents import Kind, check_transition
+from gateway.domain.sales import document_lines, documents
+from gateway.domain.sales.documents import Kind, Transitions, check_transition
 from gateway.domain.sales.invoices import INVOICE
 from gateway.records import actions, settled_rows
 from gateway.records.access import Actor
@@ -160,20 +160,20 @@ async def change(
 
 
 async def restore(tx: Tx, actor: Actor, quote: Record, draft: Draft) -> Record:
-    """Move a quote to the state of a file. See restored_documents.restore."""
-    return await restored_documents.restore(tx, actor, QUOTE, quote, draft)
+    """Move a quote to the state of a file. See _restore."""
+    return await _restore(tx, actor, QUOTE, quote, draft)
 
 
 async def restore_invoice(tx: Tx, actor: Actor, invoice: Record, draft: Draft) -> Record:
     """Move an invoice to the state of a file; a new one becomes that of its accepted quote.
 
-    Else the quote could be converted again. See restored_documents.restore.
+    Else the quote could be converted again. See _restore.
     """
     if invoice.version == 1 and invoice["quote_id"] is not None:
         quote = await actions.own(tx, actor, QUOTES, invoice["quote_id"], "write", lock=True)
         if quote["status"] == "accepted" and quote["invoice_id"] is None:
             await actions.update(tx, actor, quote, {"invoice_id": invoice.id})
-    return await restored_documents.restore(tx, actor, INVOICE, invoice, draft)
+    return await _restore(tx, actor, INVOICE, invoice, draft)
 
 
 async def send(tx: Tx, actor: Actor, record_id: str) -> Record:
@@ -250,3 +250,38 @@ async def expire_quotes(tx: Tx, limit: int) -> int:
             # The day is not over in the owner's time zone, and that zone can change.
             await tx.run(_LOOK_LATER, quote.id, tx.now + LOOK_AGAIN)
     return len(rows)
+
+
+async def _restore(tx: Tx, actor: Actor, kind: Kind, document: Record, draft: Draft) -> Record:
+    """Move a document to the state of a file, through other states where that takes it.
+
+    A sent document whose time has passed meanwhile is expired. Raises the faults of the draft,
+    invalid_transition.
+    """
+    draft.must_hold()
+    current, target = document["status"], draft.sent.get("status")
+    if target is None or target == current:
+        return document
+    way = _way(kind.table, current, target)
+    if not way:
+        check_transition(kind.resource.noun, kind.table, current, target)
+    fields = [kind.resource.named[name] for name in kind.restored.get(target, ())]
+    known = {f.column: draft.sent[f.name] for f in fields if draft.sent.get(f.name) is not None}
+    stamps = [kind.stamps[state] for state in way if state in kind.stamps]
+    changes = dict.fromkeys(stamps, tx.now) | {"status": target}
+    changes |= {column: dates.settled(value, actor.zone) for column, value in known.items()}
+    after = await actions.update(tx, actor, document, changes)
+    actions.announce(tx, kind.announced.get(target, "updated"), after, before=document)
+    if kind.follow is not None:
+        await kind.follow(tx, actor, after)
+    return after
+
+
+def _way(table: Transitions, current: str, target: str) -> list[str]:
+    """Return the states from `current` to `target`, the shortest way; none when there is none."""
+    ways = [[state] for state in table[current]]
+    for way in ways:
+        if way[-1] == target:
+            return way
+        ways += [[*way, state] for state in table[way[-1]] if state not in way]
+    return []

@@ -15,7 +15,6 @@ from json import dumps
 from typing import Any
 
 from gateway.domain.webhooks import settings
-from gateway.domain.webhooks.long_keys import MOST_PARTS, has_long_key
 from gateway.domain.webhooks.settings import EMPTY, SETTINGS, Setting, Typed
 from gateway.records.errors import Fault, Refusal
 from gateway.records.values.formats import Wrong
@@ -37,6 +36,19 @@ MOST_FAULTS = 100
 """Unknown keys are told up to this number of faults."""
 LARGEST = 10**9
 HEADING = re.compile(r"\s*\[\[\s*webhook\s*\]\]")
+MOST_PARTS = 8
+"""Parts of a key such as `a.b.c`. The parser of the standard library takes time by their square,
+and by the parts of a table's heading for each key below it: most of a minute for 32 KiB."""
+_SKIPPED = re.compile(
+    r'"""(?:[^\\"]|\\(?:.|\Z)|"(?!""))*+(?:"{3,5}|\Z)'
+    r"|'''(?:[^']|'(?!''))*+(?:'{3,5}|\Z)"
+    r'|"(?:[^"\\\n]|\\(?:.|\Z))*+(?:"|\n|\Z)'
+    r"|'[^'\n]*+(?:'|\n|\Z)|(?P<comment>#[^\n]*+)",
+    re.DOTALL,
+)
+"""Texts and comments of TOML. One that does not end goes on to where the parser gives up too."""
+_PART = r"\.[ \t]*+[\w-]++[ \t]*+"
+_LONG_KEY = re.compile(f"(?:{_PART}){{{MOST_PARTS}}}")
 BARE = re.compile(r"[A-Za-z0-9_-]+")
 KEY = re.compile(r"\s*([A-Za-z][\w-]*)\s*=")
 WRITE: Mapping[settings.Kind, str] = {
@@ -90,7 +102,7 @@ def no_lookup(place: str, name: str) -> str:
 
 def read(text: str, lookup: Lookup = no_lookup) -> list[Entry]:
     """Return the webhooks of a file. Raises validation_error with every fault and its line."""
-    if has_long_key(text):
+    if _has_long_key(text):
         message = f"A key has more than {MOST_PARTS} parts between dots."
         raise _refused([Fault("file", "file_toml", message)])
     try:
@@ -317,3 +329,9 @@ def _list(texts: Sequence[str]) -> str:
 def _quoted(text: str) -> str:
     """Return a basic string of TOML: that of JSON, which leaves DEL as it is."""
     return dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _has_long_key(text: str) -> bool:
+    """Return whether a key has more than MOST_PARTS parts, up to where a parser gives up."""
+    outside = _SKIPPED.sub(lambda match: "" if match["comment"] else "s", text)
+    return _LONG_KEY.search(outside) is not None

@@ -24,7 +24,7 @@ def queries(public: Public) -> Mapping[str, Resolver]:
             message = f"Send at most {MOST} ids."
             raise refusal([Fault("ids", "too_many", message)])
         loads = [_found(visit, text) for text in args["ids"]]
-        return [await one for one in loads]
+        return [await load for load in loads]
 
     def _found(visit: RequestContext, text: str) -> Awaitable[Any]:
         kind, record_id = parse(text) or ("", "")

@@ -1,16 +1,17 @@
 """Describes deliveries in the document: one webhook entry for each event."""
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, get_args
 
 from gateway.domain.catalogue import EVENTS, RESOURCES
 from gateway.domain.webhooks.samples import resource_of, sample
 from gateway.records.resource import Resource
-from gateway.records.values.schemas import Schema, or_null
-from gateway.rest.document import operational_entries, shapes
+from gateway.records.values.schemas import ID, INSTANT, Schema, or_null
+from gateway.rest.document import shapes
 from gateway.rest.document.operations import Shape
 from gateway.rest.document.schema_parts import reference
 from outbox.durations import SECOND
+from outbox.webhooks import State
 from outbox.webhooks.operational import NAMES
 
 USUAL: Mapping[str, str] = {
@@ -41,14 +42,54 @@ WHEN: Mapping[str, str] = {
     "order.canceled": "A pending order is canceled, or its invoice is.",
     "order.expired": "A pending order was not paid before its `expiresAt`.",
     "product.updated": "A PUT or PATCH changes a product; a sale does not.",
+    "endpoint.failing": "Ten attempts of a webhook failed in a row: one delivery is retried "
+    "periodically, and the others wait. The reason is the outcome of the last attempt, "
+    "such as timeout.",
+    "endpoint.disabled": "A webhook was disabled, and its events are parked. The reason is gone "
+    "(its receiver answered 410) or failing (for five days).",
+    "endpoint.recovered": "A webhook that was failing or disabled accepts a delivery again (the "
+    "reason is success), or was activated or got another URL (activated).",
+    "delivery.exhausted": "The last attempt of a delivery failed. It is given up; replay it in "
+    "the console.",
+    "person.erased": "A person is erased from records, events and deliveries. Erase the records "
+    "in recordIds, too.",
 }
-"""What causes an event of records, where there is more than the usual."""
+"""What causes an event, where there is more than the usual."""
+
+_TEXT: Schema = {"type": "string"}
+_COUNT: Schema = {"type": "integer", "minimum": 0}
+_STATUS: Schema = {"type": ["integer", "null"]}
+_ENDPOINT: Mapping[str, Schema] = {
+    "id": ID, "url": _TEXT, "description": or_null(_TEXT),
+    "state": reference("EndpointState"), "reason": _TEXT,
+    "failures": _COUNT, "failingSince": or_null(INSTANT), "lastSuccessAt": or_null(INSTANT),
+    "lastOutcome": or_null(_TEXT), "lastStatus": _STATUS,
+}  # fmt: skip
+
+_OPERATIONAL_PARTS: Mapping[str, Schema] = {
+    "EndpointState": {"type": "string", "enum": [*get_args(State)]},
+}
+OPERATIONAL_DATA: Mapping[str, Mapping[str, Schema]] = {
+    "endpoint.failing": _ENDPOINT,
+    "endpoint.disabled": _ENDPOINT,
+    "endpoint.recovered": _ENDPOINT,
+    "delivery.exhausted": {
+        "id": ID, "webhookId": ID, "url": _TEXT, "description": or_null(_TEXT), "eventId": ID,
+        "event": _TEXT, "recordId": ID, "attempts": _COUNT, "lastOutcome": or_null(_TEXT),
+        "lastStatus": _STATUS, "createdAt": INSTANT, "exhaustedAt": INSTANT,
+    },
+    "person.erased": {
+        "id": ID, "recordIds": {"type": "array", "items": ID}, "requestedAt": INSTANT,
+        "erasedAt": INSTANT,
+    },
+}  # fmt: skip
+"""The members of `data`, in their order."""
 
 
 def cause_of(event: str) -> str:
     """Return what causes an event."""
     noun, _, change = event.partition(".")
-    return operational_entries.WHEN.get(event) or WHEN.get(event) or USUAL[change].format(noun)
+    return WHEN.get(event) or USUAL[change].format(noun)
 
 
 def body_of(event: str) -> Shape:
@@ -58,8 +99,8 @@ def body_of(event: str) -> Shape:
     if event in EVENTS:
         data = _data(event, parts)
     else:
-        data = dict(operational_entries.DATA[event])
-        parts.update(operational_entries.PARTS)
+        data = dict(OPERATIONAL_DATA[event])
+        parts.update(_OPERATIONAL_PARTS)
     name = "Event" + "".join(word.capitalize() for word in event.split("."))
     parts[f"{name}Data"] = {
         "type": "object",

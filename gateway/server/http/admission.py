@@ -83,12 +83,12 @@ class Admission:
     def too_many_slow(self) -> Sequence[Guest]:
         """Return the slowest bodies and responses that a holder has beyond its share."""
         most = max(LEAST_SLOW, self._most // SLOW_PART)
-        slow = self._slow(one for held in self._held.values() for one in held)
+        slow = self._slow(guest for held in self._held.values() for guest in held)
         return [
-            one
+            guest
             for some in slow.values()
             if len(some) > most
-            for _, _, one in sorted(some)[: len(some) - most]
+            for _, _, guest in sorted(some)[: len(some) - most]
         ]
 
     def release(self, guest: Guest, address: str) -> None:

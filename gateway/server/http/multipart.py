@@ -42,12 +42,12 @@ async def read(
 
     Raise payload_too_large, or validation_error with the text `malformed`.
     """
-    found = _BOUNDARY.search(request.headers.get("Content-Type", ""))
-    if found is None:
+    boundary = _BOUNDARY.search(request.headers.get("Content-Type", ""))
+    if boundary is None:
         raise Refusal("validation_error", malformed)
     room = HEAD_BYTES * MOST_FIELDS + field_bytes
     source = _Source(bodies.pieces(request, most + room), malformed)
-    mark = b"\r\n--" + found[1].encode()
+    mark = b"\r\n--" + boundary[1].encode()
     # The first mark may stand at the very beginning.
     source.waiting = b"\r\n"
     fields: dict[str, str] = {}

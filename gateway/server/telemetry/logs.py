@@ -16,7 +16,6 @@ from typing import Any, BinaryIO, Literal, Protocol, cast
 import msgspec
 import structlog
 
-from gateway.server.telemetry import log_text
 from gateway.server.telemetry.log_sink import LONGEST, Sink
 from outbox.clock import Clock
 from outbox.durations import SECOND
@@ -95,7 +94,7 @@ def configure(
 ) -> None:  # fmt: skip
     """Set up structlog and logging for this process; `file` is for tests."""
     text = form == "text" or (form == "auto" and sys.stderr.isatty())
-    out = file or Sink(sys.stderr.fileno(), log_text.of if text else None)
+    out = file or Sink(sys.stderr.fileno(), of if text else None)
     structlog.configure(
         processors=[Renderer(clock, out, {"node": node, "version": version})],
         wrapper_class=structlog.make_filtering_bound_logger(level),
@@ -211,3 +210,29 @@ def _text(record: logging.LogRecord) -> str:
     except (TypeError, ValueError):
         # A wrong format string in a library must not raise in the code that logs.
         return f"{record.msg} {record.args!r}"
+
+
+SAME = frozenset({"node", "version"})
+"""The fields that are the same in each line of a process."""
+
+
+def of(line: bytes) -> bytes:
+    """Return time, level, event and fields as a line, and a traceback on lines below it."""
+    fields = msgspec.json.decode(line)
+    time, level, event = (fields.pop(name, "") for name in ("ts", "level", "event"))
+    traceback = fields.pop("traceback", "").splitlines()
+    words = [f"{name}={_readable(one)}" for name, one in fields.items() if name not in SAME]
+    head = " ".join([time[11:], f"{level:7}", _readable(event), *words]).strip()
+    return "".join(f"{one}\n" for one in [head, *map(_inert, traceback)]).encode()
+
+
+def _readable(value: Any) -> str:
+    """Return a value in one word, or as JSON."""
+    if isinstance(value, str) and value and not set(value) & {" ", '"', "="}:
+        return _inert(value)
+    return _inert(msgspec.json.encode(value).decode())
+
+
+def _inert(text: str) -> str:
+    """Return a text without what a terminal obeys."""
+    return "".join(one if one.isprintable() else f"\\u{ord(one):04x}" for one in text)

@@ -1,6 +1,6 @@
 """Declares every metric of a process: name, kind, help text, labels, buckets, and its sum.
 
-Label values come from closed sets. gateway.server.telemetry.instruments makes them, and
+Label values come from closed sets. gateway.server.telemetry.metrics makes them, and
 gateway.server.processes.sums adds those of several processes up. It is one module because a
 reader looks for every metric in one place.
 """

@@ -1,6 +1,6 @@
 """Spans of requests, units and attempts, from the ids that the log and the receivers have.
 
-`Spans` makes them; `gateway.server.telemetry.span_queue` takes them to the collector.
+`Spans` makes them; `gateway.server.telemetry.collector` takes them to the collector.
 """
 
 from collections.abc import Callable, Mapping

@@ -4,11 +4,14 @@ Counts never move between series: a webhook that gets its own series later start
 earlier counts stay in `other`. A webhook gets a series with its first waiting delivery, and after a
 restart from the database. It can lose the series after an hour without an attempt; with waiting
 deliveries, only when another webhook needs the place.
+
+It is one module because all its series name single webhooks: also those that are behind, and those
+whose client certificate ends.
 """
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import nlargest
 
@@ -21,7 +24,8 @@ from prometheus_client.core import (
 from prometheus_client.registry import Collector
 
 from outbox.durations import SECOND
-from outbox.queue.log.gauges import WebhookHealth
+from outbox.queue.log.backlogs import Backlogs
+from outbox.queue.log.gauges import Ending, WebhookHealth
 from outbox.queue.log.waiting_counts import Waiting
 from outbox.queue.state.claimed_deliveries import FAILING_WINDOW, FIRST_WINDOW
 from outbox.states import End, OutcomeName
@@ -230,3 +234,81 @@ class WebhookSeries(Collector):
             pending.add_metric((OTHER,), sum(waits.pending for waits in rest))
             oldest.add_metric((OTHER,), max((waits.oldest_age for waits in rest), default=0))
         yield from (pending, oldest, success, up, window, info)
+
+
+class CertificateSeries(Collector):
+    """A collector of the latest reading of client certificates."""
+
+    def __init__(self) -> None:
+        self._ending: Sequence[Ending] = ()
+
+    def refresh(self, ending: Sequence[Ending]) -> None:
+        """Set a new reading, which is empty when another node reads."""
+        self._ending = ending
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield the metric; it runs in the rendering thread, on a reading that nobody changes."""
+        until = GaugeMetricFamily(
+            "webhook_client_certificate_end_timestamp_seconds",
+            "When the client certificate of an active webhook ends; only of those that end within "
+            "30 days or have ended.",
+            labels=("webhook", "owner"),
+        )
+        for one in self._ending:
+            until.add_metric((one.webhook_id, one.owner_id), one.until / SECOND)
+        yield until
+
+
+class BacklogSeries(Collector):
+    """A collector of the latest reading of backlogs."""
+
+    def __init__(self) -> None:
+        self._backlogs: Backlogs | None = None
+
+    def refresh(self, backlogs: Backlogs | None) -> None:
+        """Set a new reading; None when another node reads."""
+        self._backlogs = backlogs
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield the metrics; it runs in the rendering thread, on a reading that nobody changes."""
+        reading = self._backlogs
+        deliveries = GaugeMetricFamily(
+            "outbox_backlog_deliveries",
+            "First attempts due at webhooks that are behind: at the largest, which has most, "
+            "and at the rest.",
+            labels=("part",),
+        )
+        count = GaugeMetricFamily(
+            "outbox_backlog_webhooks",
+            "Webhooks without an open circuit whose oldest first attempt is a minute late.",
+        )
+        of_webhook = GaugeMetricFamily(
+            "webhook_backlog_deliveries",
+            "First attempts due at a webhook that is behind.",
+            labels=("webhook", "owner"),
+        )
+        age_of_webhook = GaugeMetricFamily(
+            "webhook_backlog_age_seconds",
+            "Time since the oldest of them was due.",
+            labels=("webhook", "owner"),
+        )
+        of_owner = GaugeMetricFamily(
+            "owner_backlog_deliveries",
+            "First attempts due at the webhooks of an owner.",
+            labels=("owner",),
+        )
+        age_of_owner = GaugeMetricFamily(
+            "owner_backlog_age_seconds", "Time since the oldest of them was due.", labels=("owner",)
+        )
+        if reading is not None:
+            deliveries.add_metric(("largest",), reading.largest)
+            deliveries.add_metric(("rest",), reading.rest)
+            count.add_metric((), reading.behind)
+            for webhook_id, backlog in reading.webhooks.items():
+                labels = (webhook_id, backlog.owner_id)
+                of_webhook.add_metric(labels, backlog.deliveries)
+                age_of_webhook.add_metric(labels, backlog.age)
+            for owner_id, backlog in reading.owners.items():
+                of_owner.add_metric((owner_id,), backlog.deliveries)
+                age_of_owner.add_metric((owner_id,), backlog.age)
+        yield from (deliveries, count, of_webhook, age_of_webhook, of_owner, age_of_owner)

@@ -27,13 +27,13 @@ class LeftMoves:
     async def run_once(self) -> None:
         """Delete the rows, then the triggers, of all moves that are given up or have ended."""
         guarded = await self._db.read(guards.found)
-        owners = sorted({one.owner_id for one in guarded})
+        owners = sorted({move.owner_id for move in guarded})
         for owner_id, state in (await self._db.read(ended_moves.old)).items():
             # A command drops the triggers of an owner who is gone when his rows are deleted.
             if state == "arriving" or owner_id in owners:
                 await self._forget(owner_id)
         moving = await self._db.read(ended_moves.moving, owners)
-        for table, owner_id in sorted({(one.table, one.owner_id) for one in guarded}):
+        for table, owner_id in sorted({(move.table, move.owner_id) for move in guarded}):
             if owner_id not in moving:
                 await self._db.write(_drop, table, owner_id)
 

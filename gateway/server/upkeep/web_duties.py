@@ -32,7 +32,7 @@ from gateway.domain.imports.importing import Importing
 from gateway.domain.privacy.persons import Persons
 from gateway.domain.sales import document_links, order_verbs, quotes
 from gateway.domain.storefront.campaigns import modals
-from gateway.domain.storefront.carts import cart_quotas, rows
+from gateway.domain.storefront.carts import cart_lifecycle, cart_quotas
 from gateway.domain.storefront.catalogue import reviews
 from gateway.domain.storefront.checkouts import repeats
 from gateway.domain.storefront.mail import mail_tokens
@@ -105,7 +105,7 @@ def expiring(name: str, seconds: float, rows: Expiry, most: int) -> Batches:
 BATCHES = (
     Batches("quotes", 60.0, quotes.expire_quotes, 20),
     expiring("document-links", 86_400.0, document_links.EXPIRY, 200),
-    Batches("carts", 3600.0, rows.purge, 200, "carts"),
+    Batches("carts", 3600.0, cart_lifecycle.purge, 200, "carts"),
     expiring("cart-quotas", 3600.0, cart_quotas.EXPIRY, 200),
     Batches("orders", 60.0, order_verbs.expire, 1),
     Batches("coupons", 3600.0, modals.purge_coupons, 100, "coupons"),

@@ -173,10 +173,10 @@ class PostgresDatabase:
             connection = await self._server.connect()
             try:
                 await connection.execute(f"set vacuum_cost_delay = '{VACUUM_REST_MILLISECONDS}ms'")
-                for one in tables:
-                    more = ", index_cleanup on" if one.indexed else ""
+                for table in tables:
+                    more = ", index_cleanup on" if table.indexed else ""
                     # The statistics of a column hold some of its values.
-                    await connection.execute(f"vacuum (analyze{more}) {one.table}")
+                    await connection.execute(f"vacuum (analyze{more}) {table.table}")
             finally:
                 await connection.close()
         except (*LOST, asyncpg.PostgresError) as error:

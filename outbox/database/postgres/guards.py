@@ -179,7 +179,7 @@ def _notes(table: Guarded, row: str, owner: str) -> str:
     """Return what notes the key of a row, and the one it had before."""
     if not table.key:
         return _NOTE.format(owner=owner, table=table.name, key="")
-    key, earlier = (", ".join(f"{one}.{name}" for name in table.key) for one in (row, "old"))
+    key, earlier = (", ".join(f"{alias}.{name}" for name in table.key) for alias in (row, "old"))
     note = _NOTE.format(owner=owner, table=table.name, key=key)
     if row == "old":
         return note

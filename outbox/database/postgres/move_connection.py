@@ -146,7 +146,7 @@ class MoveConnection(PostgresExclusive):
 
     async def among(self, table: str) -> str:
         """Return the condition, in SQL, that the key of a row is in the JSON array $1."""
-        kinds = {one.name: one.kind for one in (await self.shape(table)).table.columns}
+        kinds = {column.name: column.kind for column in (await self.shape(table)).table.columns}
         key: Sequence[str] = await self.key(table)
         values = ", ".join(
             f"cast(value ->> {place} as {TYPES[kinds[name]]})" for place, name in enumerate(key)

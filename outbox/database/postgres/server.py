@@ -204,9 +204,9 @@ class Server:
     ) -> None:
         """Look where the first session is; apply settings that were not `given` to connect."""
         if self._found is None and self._looks:
-            self._found = found = await look(connection, self._direct)
+            self._found = session = await look(connection, self._direct)
             # A pooler tells numbers of its own, and may ignore what it was given.
-            self._by_statement |= found.pid != connection.get_server_pid()
+            self._by_statement |= session.pid != connection.get_server_pid()
         if self._by_statement:
             given = {}
         settings = self._session(limits, version).items()

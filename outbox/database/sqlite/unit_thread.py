@@ -137,10 +137,10 @@ class SqliteTx:
         if "returning" not in text:
             self._connection.executemany(text, rows)
             return []
-        found: list[Row] = []
+        rows_of_all: list[Row] = []
         for row in rows:
-            found.extend(self._fetch(text, row, sqlite3.Cursor.fetchall))
-        return found
+            rows_of_all.extend(self._fetch(text, row, sqlite3.Cursor.fetchall))
+        return rows_of_all
 
     def _fetch(self, text: str, args: Sequence[Any], take: Callable[[sqlite3.Cursor], T]) -> T:
         """Return the rows of `text`, even when stored text is damaged.

@@ -172,13 +172,13 @@ async def claim(
         by_id[row["webhook_id"]].got += 1
     probing = {lane.webhook_id: lane for lane in by_id.values() if lane.requested and lane.held}
     probe_claims = await probes.take(tx, capacity, probing) if probing else probes.NONE
-    for one, webhook_id in probe_claims.webhooks.items():
-        ids.append(one)
+    for delivery_id, webhook_id in probe_claims.webhooks.items():
+        ids.append(delivery_id)
         by_id[webhook_id].got += 1
     loaded, crowded = await load(tx, ids, capacity, by_id, probe_claims.probes)
     for webhook_id in crowded:
         # What was released gets no request: it uses up neither a turn nor the rate.
-        by_id[webhook_id].got = sum(one.webhook_id == webhook_id for one in loaded)
+        by_id[webhook_id].got = sum(delivery.webhook_id == webhook_id for delivery in loaded)
     await _put_back(tx, by_id.values(), crowded)
     endpoints = await endpoints_of(tx, {delivery.webhook_id for delivery in loaded})
     # Count claimed rows, so that unused places go to later lanes.

@@ -161,6 +161,6 @@ class Creations:
             numbers[row["webhook_id"]] = (had, last + 1)
             moved[row["id"]] = last + 1
         await self._tx.many(MOVE, list(moved.items()))
-        for one in self.claimed:
-            one.sequence = moved.get(one.id)
+        for delivery in self.claimed:
+            delivery.sequence = moved.get(delivery.id)
         self.numbers = numbers

@@ -203,11 +203,11 @@ class _Round:
                 await self._fan(event, seq, [to] if to is not None else [], allowance)
             elif event["seq"] is None and owner_id not in remainders:
                 tos = None if of_owners is None else of_owners.get(owner_id, ())
-                chosen = None if tos is None else _chosen(event, tos, allowance)
-                if chosen is None:
+                receivers = None if tos is None else _chosen(event, tos, allowance)
+                if receivers is None:
                     remainders[owner_id] = Remainder(owner_id, seq)
                 else:
-                    await self._fan(event, seq, chosen, allowance)
+                    await self._fan(event, seq, receivers, allowance)
         return list(remainders.values())
 
     async def old(
@@ -246,10 +246,10 @@ class _Round:
             return Remainder(owner_id, int(events[0]["seq"]))
         for event in events[:at_once]:
             seq = int(event["seq"])
-            chosen = _chosen(event, tos, allowance)
-            if chosen is None:
+            receivers = _chosen(event, tos, allowance)
+            if receivers is None:
                 return replace(turn, seq=seq)
-            count = await self._fan(event, seq, chosen, allowance, turn.deliveries, follow)
+            count = await self._fan(event, seq, receivers, allowance, turn.deliveries, follow)
             if follow:
                 last = tos[-1].row
                 return Remainder(owner_id, seq, (int(last["created_at"]), tos[-1].id), count)

@@ -128,7 +128,7 @@ async def rescue(
     lost = {row["id"]: row for row in rows if row["id"] not in but}
     free, busy = await lanes.try_lock(tx, {row["webhook_id"] for row in lost.values()})
     locked = set(busy)
-    rows = [row for one, row in sorted(lost.items()) if row["webhook_id"] not in locked]
+    rows = [row for delivery_id, row in sorted(lost.items()) if row["webhook_id"] not in locked]
     ends = await _ends(tx, rows, waits, unstored)
     done = await tx.all(RESCUE, items(ends), node_id) if ends else []
     await deleted_webhooks.end_left(tx, [row["id"] for row in done])

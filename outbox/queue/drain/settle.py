@@ -177,8 +177,10 @@ async def settle(tx: Tx, batch: Sequence[Result]) -> Settlement:
         await _note_permissions(tx, permissions)
     unreadable = await _unreadable(tx, settled)
     wait_us, transitions = await _health(tx, by_webhook, heads)
-    await owner_reports.tell(tx, transitions, settled)
-    if over or transitions or not all(s.decision is DELIVERED for s in settled):
+    troubled = bool(transitions) or not all(s.decision is DELIVERED for s in settled)
+    if troubled:
+        await owner_reports.tell(tx, transitions, settled)
+    if over or troubled:
         # A success for which nobody waits stores no time at which something is due.
         await lanes.mark(tx)
     return Settlement(frozenset(chains), deferred, wait_us, transitions, unreadable, ended)
@@ -284,8 +286,8 @@ async def _health(
         hold = max(s.decision.webhook_wait_us or 0 for s in relevant)
         last = relevant[-1].outcome
         assert last is not None
-        kept = failed_events.get(webhook_id)
-        failed = relevant[-1].needed.after(kept, relevant) if since else None
+        earlier_events = failed_events.get(webhook_id)
+        failed = relevant[-1].needed.after(earlier_events, relevant) if since else None
         health.append((webhook_id, last.outcome, last.status, succeeded, since, failed))
         outcomes.append((webhook_id, 1 + succeeded, since, hold, *heads.get(webhook_id, ())))
     rows = await tx.all(HEALTH, items(health), tx.now) if health else []

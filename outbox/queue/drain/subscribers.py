@@ -103,8 +103,11 @@ def _subscriber(row: Row) -> Subscriber:
     names = _names(row["events"])
     if names is None:
         log.error("subscription_unreadable", webhook_id=row["id"])
-    since = creation_snapshots.parse(row["since_snapshot"])
-    return Subscriber(row["id"], row, names, conditions.of(row), since)
+    # Most webhooks have neither conditions nor, once they are some seconds old, a snapshot.
+    criteria = () if row["conditions"] is None else conditions.of(row)
+    text = row["since_snapshot"]
+    since = None if text is None else creation_snapshots.parse(text)
+    return Subscriber(row["id"], row, names, criteria, since)
 
 
 @lru_cache(maxsize=1024)

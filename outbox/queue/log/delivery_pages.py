@@ -134,7 +134,7 @@ async def page(
     waiting = query.only == "waiting" or query.only in WAITING
     if waiting and query.only != "waiting":
         parked = query.only == "parked"
-        webhooks = [one for one in webhooks if (one.state != "active") == parked]
+        webhooks = [webhook for webhook in webhooks if (webhook.state != "active") == parked]
     keys: list[Key] = []
     horizon: Key | None = None
     for start in range(0, len(webhooks), TERMS):

@@ -149,14 +149,16 @@ async def make(
         ],
     }
     header = {"alg": "EdDSA", "kid": key.id, "typ": TYPE}
-    signed = ".".join(ed25519.base64url(msgspec.json.encode(one)) for one in (header, claims))
+    signed = ".".join(ed25519.base64url(msgspec.json.encode(part)) for part in (header, claims))
     signature = key.opened(ring).sign(signed.encode())
-    made = Checkpoint(number, tx.now, key.id, len(ends), f"{signed}.{ed25519.base64url(signature)}")
+    checkpoint = Checkpoint(
+        number, tx.now, key.id, len(ends), f"{signed}.{ed25519.base64url(signature)}"
+    )
     await tx.run(
         INSERT, owner_id, number, tx.now, key.id, len(ends), ends[0]["webhook_id"],
-        _digest(ends), made.body,
+        _digest(ends), checkpoint.body,
     )  # fmt: skip
-    return made
+    return checkpoint
 
 
 async def page(tx: Tx, owner_id: str, before: int, limit: int) -> list[Checkpoint]:

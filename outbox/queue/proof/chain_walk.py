@@ -129,8 +129,8 @@ class Chain:
             else:
                 self._changed(row, "its place belongs to another row")
             return
-        if (what := judge.fault_of(row, self.before, self.secrets)) is not None:
-            self._changed(row, what)
+        if (fault := judge.fault_of(row, self.before, self.secrets)) is not None:
+            self._changed(row, fault)
             return
         self.place, self.before, self.last = row["place"], bytes(row["digest"]), row
         while self.noted and self.noted[0].place == self.place:

@@ -80,7 +80,9 @@ class OwnerChains:
         """Verify all chains, or that of one webhook, and the attempts outside of them."""
         self._chains, self._is_begun = {}, True
         heads = await self._heads(tx, webhook_id)
-        outside = [one for one in await self._outside(tx) if webhook_id in ("", one.webhook_id)]
+        outside = [
+            fault for fault in await self._outside(tx) if webhook_id in ("", fault.webhook_id)
+        ]
         async with aclosing(database.rows(KEYS, self._owner_id, webhook_id)) as batches:
             async for batch in batches:
                 # Set only after the statement that sorts all keys.
@@ -88,8 +90,8 @@ class OwnerChains:
                 for start in range(0, len(batch), PAGE):
                     await self._take(tx, heads, batch[start : start + PAGE])
         faults = await self._end(tx, heads, set(heads).union(self._chains))
-        faulty = {one.webhook_id for one in faults}
-        return faults + [one for one in outside if one.webhook_id not in faulty]
+        faulty = {fault.webhook_id for fault in faults}
+        return faults + [fault for fault in outside if fault.webhook_id not in faulty]
 
     async def since(self, database: Exclusive, tx: Tx, keys: Sequence[Key]) -> list[Fault]:
         """Verify what is behind the rows checked so far; `keys` are of attempts stored since.
@@ -100,11 +102,11 @@ class OwnerChains:
             return await self.whole(database, tx)
         await index_plans.by_index(tx)
         heads = await self._heads(tx, "")
-        grown = {one for one, head in heads.items() if not self._is_done(one, head)}
-        for one in grown & set(self._chains):
-            earlier = self._chains[one]
-            self._chains[one] = await begin(tx.all, self._ring, one, heads[one])
-            self._chains[one].go_on(earlier)
+        grown = {webhook for webhook, head in heads.items() if not self._is_done(webhook, head)}
+        for webhook in grown & set(self._chains):
+            earlier = self._chains[webhook]
+            self._chains[webhook] = await begin(tx.all, self._ring, webhook, heads[webhook])
+            self._chains[webhook].go_on(earlier)
         places: list[Row] = []
         for start in range(0, len(keys), MOST):
             places += await tx.all(PLACES, items(keys[start : start + MOST]))
@@ -130,11 +132,11 @@ class OwnerChains:
     async def _end(self, tx: Tx, heads: Mapping[str, Head], webhooks: Iterable[str]) -> list[Fault]:
         """Compare chains with their stored ends; return the faults that these have."""
         faults = []
-        for one in sorted(webhooks):
-            if one not in self._chains:
-                self._chains[one] = await begin(tx.all, self._ring, one, heads[one])
-            self._chains[one].end()
-            fault = self._chains[one].fault
+        for webhook in sorted(webhooks):
+            if webhook not in self._chains:
+                self._chains[webhook] = await begin(tx.all, self._ring, webhook, heads[webhook])
+            self._chains[webhook].end()
+            fault = self._chains[webhook].fault
             if fault is not None:
                 faults.append(fault)
         return faults

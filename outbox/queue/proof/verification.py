@@ -100,7 +100,9 @@ async def verify(
     newer row.
     """
     noted = {
-        one: ends for one, ends in (noted or {}).items() if not webhook_id or one == webhook_id
+        webhook: ends
+        for webhook, ends in (noted or {}).items()
+        if not webhook_id or webhook == webhook_id
     }
     verdict = Verdict()
     for end in await source.query(HEADS, webhook_id):
@@ -110,9 +112,9 @@ async def verify(
     unchained = await _unchained(source, webhook_id)
     unread = set(verdict.heads).union(noted)
 
-    async def began(one: str) -> Chain:
+    async def began(webhook: str) -> Chain:
         return await begin(
-            source.query, ring, one, verdict.heads.get(one), noted.get(one, ()), past
+            source.query, ring, webhook, verdict.heads.get(webhook), noted.get(webhook, ()), past
         )
 
     chain: Chain | None = None
@@ -126,8 +128,8 @@ async def verify(
                 chain.take(key, row, verdict.judge)
             verdict.attempts += len(page)
     _note(verdict, chain)
-    for one in sorted(unread):
-        _note(verdict, await began(one))
+    for webhook in sorted(unread):
+        _note(verdict, await began(webhook))
     faulty = {fault.webhook_id for fault in verdict.faults}
     for fault in unchained:
         if fault.webhook_id not in faulty:
@@ -164,5 +166,5 @@ async def _rows(
             # Set only after the statement that sorts the whole table.
             await source.by_index()
             ids = [(key["delivery_id"], key["number"]) for key in keys]
-            found = await attempts(source.query, ids)
-            yield [(key, found.get(one)) for key, one in zip(keys, ids, strict=True)]
+            by_id = await attempts(source.query, ids)
+            yield [(key, by_id.get(attempt_id)) for key, attempt_id in zip(keys, ids, strict=True)]

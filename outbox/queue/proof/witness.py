@@ -85,18 +85,18 @@ def read(text: str, keys: Mapping[str, bytes]) -> Witness:
     claims = {body: _claims(body, keys) for body in bodies}
     by_number: dict[tuple[str, int], str] = {}
     ends: dict[str, set[Noted]] = {}
-    for body, one in claims.items():
-        if by_number.setdefault((one.owner, one.number), body) != body:
-            raise NotWitnessed(f"it contains two different checkpoints {one.number} of an owner")
-        for end in one.webhooks:
+    for body, claim in claims.items():
+        if by_number.setdefault((claim.owner, claim.number), body) != body:
+            raise NotWitnessed(f"it contains two different checkpoints {claim.number} of an owner")
+        for end in claim.webhooks:
             ends.setdefault(end.id, set()).add(Noted(end.place, end.digest, end.at))
-    for one in claims.values():
-        before = by_number.get((one.owner, one.number - 1))
-        if before is not None and one.previous != digest_of(before):
-            raise NotWitnessed(f"checkpoint {one.number} does not continue the one before it")
+    for claim in claims.values():
+        before = by_number.get((claim.owner, claim.number - 1))
+        if before is not None and claim.previous != digest_of(before):
+            raise NotWitnessed(f"checkpoint {claim.number} does not continue the one before it")
     return Witness(
         len(claims),
-        max(one.at for one in claims.values()),
+        max(claim.at for claim in claims.values()),
         {
             webhook_id: sorted(noted, key=lambda end: (end.place, end.digest))
             for webhook_id, noted in ends.items()

@@ -58,7 +58,7 @@ def link(
         )  # fmt: skip
         ends[webhook_id] = place + 1, own
         linked.append((*values, place + 1, body_digest, event, state, own))
-    return linked, {one: (place, own.hex()) for one, (place, own) in ends.items()}
+    return linked, {webhook: (place, own.hex()) for webhook, (place, own) in ends.items()}
 
 
 def digest_of(

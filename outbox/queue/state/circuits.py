@@ -125,7 +125,7 @@ async def judge(
         await tx.run(_CLOSE, items(closed))
         await tx.run(_CLOSE_LANES, items(closed))
     if opened or closed:
-        await tx.run(_FORGET, items([*closed, *(one for one, _ in opened)]))
+        await tx.run(_FORGET, items([*closed, *(webhook for webhook, _ in opened)]))
     unjudged = set(batches).difference(row["id"] for row in webhooks)
     if aborted := sorted(w for w in unjudged if any(s.delivery.attempt.probe for s in batches[w])):
         # The probe was aborted; probe again now.

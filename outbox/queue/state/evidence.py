@@ -57,16 +57,16 @@ class Evidence:
     def after(self, kept: str | None, results: Iterable[Result]) -> str | None:
         """Return what a webhook keeps after these judged results; `kept` is what it had."""
         text = kept or ""
-        other, events = text.startswith(_NOT_ONE_EVENT), text.removeprefix(_NOT_ONE_EVENT).split()
-        for one in results:
-            if not one.decision.counts_as_failure:
-                other, events = False, []
+        several, events = text.startswith(_NOT_ONE_EVENT), text.removeprefix(_NOT_ONE_EVENT).split()
+        for result in results:
+            if not result.decision.counts_as_failure:
+                several, events = False, []
                 continue
-            other = other or not _is_of_one_event(one.outcome)
+            several = several or not _is_of_one_event(result.outcome)
             # Two tell that the fault is not of one event.
-            if one.delivery.event.id not in events and len(events) < max(self.events, 2):
-                events.append(one.delivery.event.id)
-        return _NOT_ONE_EVENT * other + " ".join(events) or None
+            if result.delivery.event.id not in events and len(events) < max(self.events, 2):
+                events.append(result.delivery.event.id)
+        return _NOT_ONE_EVENT * several + " ".join(events) or None
 
     def suffices(self, failures: int, kept: str | None) -> bool:
         """Return whether so many failed attempts in a row, of the events in `kept`, are enough."""

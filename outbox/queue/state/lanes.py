@@ -217,13 +217,15 @@ async def line_up(
     free, busy = await try_lock(tx, followers)
     ready = set(
         await head_deliveries.promote(
-            tx, [one for lane in free for one in followers[lane].values()]
+            tx, [follower for lane in free for follower in followers[lane].values()]
         )
     )
     if ready:
         await tx.run(WAKE, items(sorted(ready)), due)
     if busy:
-        await tx.many(NOTE, [(lane, one) for lane in busy for one in followers[lane].values()])
+        await tx.many(
+            NOTE, [(lane, follower) for lane in busy for follower in followers[lane].values()]
+        )
     return ready, bool(busy)
 
 

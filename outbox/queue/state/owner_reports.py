@@ -58,9 +58,9 @@ async def tell(tx: Tx, transitions: Sequence[Transition], settled: Iterable[Resu
     The caller has locked the lanes of these webhooks. The owner gets no mail of an activation.
     """
     exhausted = [
-        one
-        for one in settled
-        if one.decision.state == "exhausted" and one.delivery.origin != "test"
+        result
+        for result in settled
+        if result.decision.state == "exhausted" and result.delivery.origin != "test"
     ]
     if not transitions and not exhausted:
         return
@@ -79,7 +79,7 @@ async def tell(tx: Tx, transitions: Sequence[Transition], settled: Iterable[Resu
         if reason != ACTIVATED:
             await notices.add(tx, row["owner_id"], row["id"], kind, reason)
     owners = {row["owner_id"] for _, _, row in reports}
-    owners |= {one.delivery.owner_id for one in exhausted}
+    owners |= {result.delivery.owner_id for result in exhausted}
     listeners = await _listeners(tx, owners)
     if not listeners:
         return
@@ -199,15 +199,17 @@ async def _tell_given_up(
     tx: Tx, listeners: Mapping[tuple[str, str], Sequence[str]], results: Sequence[Result]
 ) -> None:
     name: Name = "delivery.exhausted"
-    exhausted = [one for one in results if (one.delivery.owner_id, name) in listeners]
+    exhausted = [result for result in results if (result.delivery.owner_id, name) in listeners]
     if not exhausted:
         return
-    rows = await tx.all(WEBHOOKS, items(sorted({one.delivery.webhook_id for one in exhausted})))
+    rows = await tx.all(
+        WEBHOOKS, items(sorted({result.delivery.webhook_id for result in exhausted}))
+    )
     webhooks = {row["id"]: row for row in rows}
-    rows = await tx.all(RECORDS, items([one.delivery.id for one in exhausted]))
+    rows = await tx.all(RECORDS, items([result.delivery.id for result in exhausted]))
     records = {row["id"]: row for row in rows}
-    for one in exhausted:
-        delivery = one.delivery
+    for result in exhausted:
+        delivery = result.delivery
         webhook, record = webhooks.get(delivery.webhook_id), records.get(delivery.id)
         if webhook is None or record is None:
             continue
@@ -216,8 +218,8 @@ async def _tell_given_up(
             description=webhook["description"], event_id=delivery.event.id,
             event=delivery.event.name, record_id=record["record_id"],
             attempts=delivery.attempt.number,
-            outcome=one.outcome.outcome if one.outcome else None,
-            status=one.outcome.status if one.outcome else None,
+            outcome=result.outcome.outcome if result.outcome else None,
+            status=result.outcome.status if result.outcome else None,
             created_at=record["created_at"], finished_at=tx.now,
         )  # fmt: skip
         data = given_up.data()

@@ -76,14 +76,14 @@ class Erasure:
         while groups := await self._groups(run):
             async with AsyncExitStack() as stack:
                 turns = deque(self._guarded(run, group) for group in groups)
-                for one in turns:
-                    stack.push_async_callback(one.aclose)
+                for turn in turns:
+                    stack.push_async_callback(turn.aclose)
                 while turns:
-                    one = turns.popleft()
+                    turn = turns.popleft()
                     async with self._pace.step():
-                        more = await anext(one, False)
+                        more = await anext(turn, False)
                     if more:
-                        turns.append(one)
+                        turns.append(turn)
         if run.errors:
             raise run.errors[0]
 
@@ -97,13 +97,13 @@ class Erasure:
             for request_id, owner_id in damaged:
                 await self._db.write(erasure_requests.fail, request_id)
                 log.error("erasure_damaged", erasure=request_id, owner_id=owner_id)
-            for one in requests:
-                if (one.put_aside or one.id in run.alone) and one.id not in run.over:
-                    alone.append([one])
-                elif one.id not in run.over:
-                    group = groups.setdefault(one.owner_id, [])
+            for request in requests:
+                if (request.put_aside or request.id in run.alone) and request.id not in run.over:
+                    alone.append([request])
+                elif request.id not in run.over:
+                    group = groups.setdefault(request.owner_id, [])
                     if len(group) < TOGETHER:
-                        group.append(one)
+                        group.append(request)
             if not after:
                 # Those that were put aside least go first.
                 return [*groups.values(), *sorted(alone, key=lambda group: group[0].put_aside)]
@@ -115,7 +115,7 @@ class Erasure:
                 yield True
         except Exception as error:  # noqa: BLE001 - raised at the end of the run
             if len(group) > 1:
-                run.alone |= {one.id for one in group}
+                run.alone |= {request.id for request in group}
             elif not (
                 isinstance(error, DatabaseUnavailable) and await self._put_aside(group[0].id)
             ):
@@ -134,15 +134,15 @@ class Erasure:
         """Read the next events of these requests and erase them; yield after each unit."""
         # Read first, so that events unseen now get a later place in the order than `last`.
         unseen, last, remainder = await self._db.read(erasure_requests.limits, group[0].owner_id)
-        for one in group:
-            early = remainder or (unseen is not None and unseen <= one.upto_pos)
-            run.limits.setdefault(one.id, (early, last))
-        ends = {one.id: run.limits[one.id][1] for one in group}
+        for request in group:
+            early = remainder or (unseen is not None and unseen <= request.upto_pos)
+            run.limits.setdefault(request.id, (early, last))
+        ends = {request.id: run.limits[request.id][1] for request in group}
         page = await self._db.scan(DUTIES, erasure_requests.look, group, ends)
         yield
         unfinished: set[str] = set()
         whose = page.counted(group)
-        smallest = max(group, key=lambda one: one.put_aside)
+        smallest = max(group, key=lambda request: request.put_aside)
         for chunk in chunked(page.sizes, smallest):
             await self._db.write(personal_data.erase_bodies, chunk, whose)
             yield
@@ -151,18 +151,18 @@ class Erasure:
                 yield
         done: list[str] = []
         moved: list[tuple[str, int]] = []
-        for one in group:
-            if (reached := page.reached.get(one.id)) is None:
+        for request in group:
+            if (reached := page.reached.get(request.id)) is None:
                 continue
-            early, end = run.limits[one.id]
-            if page.events[one.id] & unfinished:
-                run.over.add(one.id)
+            early, end = run.limits[request.id]
+            if page.events[request.id] & unfinished:
+                run.over.add(request.id)
             elif reached < end or early:
-                moved.append((one.id, reached))
+                moved.append((request.id, reached))
                 if reached >= end:
-                    run.over.add(one.id)
+                    run.over.add(request.id)
             else:
-                done.append(one.id)
+                done.append(request.id)
         await self._db.write(erasure_requests.settle, done, moved)
 
     async def _deliveries(

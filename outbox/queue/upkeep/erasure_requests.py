@@ -181,15 +181,17 @@ async def renew(
 async def look(tx: Tx, group: Sequence[Request], ends: Mapping[str, int]) -> EventPage:
     """Return the next events of these requests, as far as WORK goes; `ends` limit their places."""
     await by_index(tx)
-    page, work, enough = EventPage(), 0, min(one.part(WORK) for one in group)
-    for one in group:
+    page, work, enough = EventPage(), 0, min(request.part(WORK) for request in group)
+    for request in group:
         if work >= enough:
             break
-        most = max((enough - work) // len(one.record_ids) if one.record_ids else 0, 1)
-        reached = ends[one.id]
+        most = max((enough - work) // len(request.record_ids) if request.record_ids else 0, 1)
+        reached = ends[request.id]
         rows = []
-        for record_id in one.record_ids:
-            events = await tx.all(LOOK, one.owner_id, record_id, one.seq, ends[one.id], most)
+        for record_id in request.record_ids:
+            events = await tx.all(
+                LOOK, request.owner_id, record_id, request.seq, ends[request.id], most
+            )
             if len(events) == most:
                 reached = min(reached, int(events[-1]["seq"]))
             rows += events
@@ -197,11 +199,11 @@ async def look(tx: Tx, group: Sequence[Request], ends: Mapping[str, int]) -> Eve
         hits = {
             row["id"]: row["size"] or 0
             for row in rows
-            if row["seq"] <= reached and row["name"] not in one.kept_names
+            if row["seq"] <= reached and row["name"] not in request.kept_names
         }
         page.sizes |= hits
-        page.events[one.id] = set(hits)
-        page.reached[one.id] = reached
+        page.events[request.id] = set(hits)
+        page.reached[request.id] = reached
     return page
 
 

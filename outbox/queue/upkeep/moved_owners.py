@@ -64,8 +64,8 @@ def homes(
 
     `addresses` are those of installations by name; None also for a database that is not among them.
     """
-    gone = {one: at.peer for one, at in elsewhere.items() if at.state == "gone"}
+    gone = {owner: at.peer for owner, at in elsewhere.items() if at.state == "gone"}
     return {
-        one: (gone[one], addresses[gone[one]]) if gone.get(one) in addresses else None
-        for one in elsewhere
+        owner: (gone[owner], addresses[gone[owner]]) if gone.get(owner) in addresses else None
+        for owner in elsewhere
     }

@@ -68,14 +68,14 @@ class Unmatched:
 
 async def count(db: Database, holder: str, webhook_id: str, wanted: Wanted) -> Unmatched:
     """Count what waits at a webhook and does not match; reads as `holder`, within bounds."""
-    found = looked = judged = 0
+    unmatched = looked = judged = 0
     async for page in _pages(db, holder, webhook_id):
         looked += len(page)
         judged += sum(row["name"] in wanted.events for row in page) if wanted.conditions else 0
-        found += len(await _left_out(db, holder, page, wanted))
+        unmatched += len(await _left_out(db, holder, page, wanted))
         if looked >= LOOKED_AT or judged >= JUDGED:
-            return Unmatched(found, more=True)
-    return Unmatched(found)
+            return Unmatched(unmatched, more=True)
+    return Unmatched(unmatched)
 
 
 async def cancel(db: Database, holder: str, webhook_id: str, version: int, wanted: Wanted) -> int:

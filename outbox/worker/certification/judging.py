@@ -55,7 +55,7 @@ class Finding:
 
 def judge(check: Check, tried: Sequence[Tried], timeout_s: float) -> Finding:
     """Return what the responses to a check show."""
-    judged = [(_weighed(*_of(one, check), mild=check.mild), one) for one in tried]
+    judged = [(_weighed(*_of(trial, check), mild=check.mild), trial) for trial in tried]
     (verdict, code), worst = max(judged, key=lambda pair: RANKS.index(pair[0][0]))
     waited = longest(tried)
     if check.crowded and verdict == "passed" and _is_slow(waited, timeout_s):
@@ -77,10 +77,10 @@ def _weighed(verdict: Verdict, code: Code, *, mild: bool) -> tuple[Verdict, Code
     return ("warning" if mild and verdict == "failed" else verdict), code
 
 
-def _of(one: Tried, check: Check) -> tuple[Verdict, Code]:
+def _of(trial: Tried, check: Check) -> tuple[Verdict, Code]:
     """Return what one response means."""
-    outcome, name, status = one.outcome, one.outcome.outcome, one.outcome.status
-    if one.cut:
+    outcome, name, status = trial.outcome, trial.outcome.outcome, trial.outcome.status
+    if trial.cut:
         return "unjudged", "out_of_time"
     if name == "success":
         return ("passed", "ok") if check.accepts else ("failed", "accepted")

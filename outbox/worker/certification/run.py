@@ -171,10 +171,10 @@ class Certifier:
             )
         self._sent += 1
         cut = outcome.outcome == "timeout" and left < self._limits.timeout_s
-        one = Tried(post, outcome, cut)
+        trial = Tried(post, outcome, cut)
         if self._tells(post, outcome):
-            self._told.append(one)
-        return one
+            self._told.append(trial)
+        return trial
 
     def _tells(self, post: Post, outcome: Outcome) -> bool:
         headers, body = outcome.response_headers, outcome.response_body

@@ -19,7 +19,7 @@ import pytest
 import trustme
 from aiohttp import ClientSession, web
 
-from gateway.cli.listening import forwarding
+from gateway.cli.listening import listen as listen_command
 from gateway.cli.listening.listen import listen
 from gateway.cli.listening.source import Address, Source
 from gateway.server.app_keys import KEYRING
@@ -190,7 +190,7 @@ async def test_a_wrong_signature_of_our_own_is_never_forwarded(
     def wrong(request: Any, **more: Any) -> Any:
         return right(replace(request, body=request.body + b" "), **more)
 
-    monkeypatch.setattr(forwarding, "compose", wrong)
+    monkeypatch.setattr(listen_command, "compose", wrong)
     key = await site.key(await site.user())
     async with receiver() as local, listening(site.url, key, forward=local.url + "/") as heard:
         await write(site, key, "a")

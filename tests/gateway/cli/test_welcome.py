@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from gateway.cli.welcome import welcome
+from gateway.cli.serve import welcome
 from gateway.server.config import load
 from gateway.server.installation import public_address
 from tests.support.process import Serving, environment, free_port

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from gateway.domain import import_lines
-from gateway.domain.imports import files, import_jobs, import_steps, separators
+from gateway.domain.imports import files, import_jobs, import_steps
 from gateway.domain.imports.importing import Importing
 from gateway.domain.imports.line_reading import read_line
 from gateway.domain.imports.source_files import Source
@@ -140,10 +140,11 @@ async def test_a_file_is_parsed_beside_the_event_loop(
 
 def test_the_first_line_is_searched_once(monkeypatch: pytest.MonkeyPatch) -> None:
     sizes: list[int] = []
+    search = files.separator_of
 
     def judged(text: str, *, last: bool) -> str:
         sizes.append(len(text))
-        return separators.separator_of(text, last=last)
+        return search(text, last=last)
 
     monkeypatch.setattr(files, "separator_of", judged)
     monkeypatch.setattr(files, "SAMPLE", 1_000)

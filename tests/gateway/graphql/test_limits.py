@@ -9,18 +9,22 @@ from typing import Any
 import pytest
 from graphql import get_introspection_query
 
-from gateway.graphql import costs, document_limits, document_size
+from gateway.graphql import costs, document_limits
 from gateway.graphql.costs import COST
 from gateway.graphql.document_limits import (
     ALIASES,
+    ARGUMENTS,
+    BRACKETS,
+    CHARACTERS,
     DEPTH,
     DIRECTIVES,
     FIELDS,
     FRAGMENTS,
     MUTATIONS,
     OPERATIONS,
+    TEXT,
+    TOKENS,
 )
-from gateway.graphql.document_size import ARGUMENTS, BRACKETS, CHARACTERS, TEXT, TOKENS
 from gateway.graphql.errors import render
 from gateway.graphql.parsed_documents import Documents, Invalid
 from gateway.graphql.schema import schema
@@ -368,8 +372,8 @@ def test_full_introspection_passes() -> None:
 @pytest.mark.parametrize(
     "limit",
     [
-        (document_size, "CHARACTERS"), (document_size, "ARGUMENTS"),
-        (document_size, "TEXT"), (document_size, "BRACKETS"),
+        (document_limits, "CHARACTERS"), (document_limits, "ARGUMENTS"),
+        (document_limits, "TEXT"), (document_limits, "BRACKETS"),
         (document_limits, "DEPTH"), (document_limits, "ALIASES"), (document_limits, "FIELDS"),
         (document_limits, "MUTATIONS"),
         (document_limits, "DIRECTIVES"), (document_limits, "OPERATIONS"),

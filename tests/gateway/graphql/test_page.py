@@ -2,7 +2,7 @@
 
 import re
 
-from gateway.graphql import costs, document_limits, document_size
+from gateway.graphql import costs, document_limits
 from gateway.graphql.execution import SECONDS
 from gateway.graphql.request_checks import RELEASES
 from tests.architecture.tree import ROOT
@@ -18,8 +18,8 @@ def test_the_limits_are_those_of_the_program() -> None:
     section = PAGE.partition("\n## Limits\n")[2].partition("\n## ")[0].replace(",", "")
     numbers = {int(number) for number in re.findall(r"\d+", section)}
     assert {
-        document_size.CHARACTERS, document_size.TOKENS, document_size.BRACKETS,
-        document_size.ARGUMENTS, document_size.TEXT,
+        document_limits.CHARACTERS, document_limits.TOKENS, document_limits.BRACKETS,
+        document_limits.ARGUMENTS, document_limits.TEXT,
         document_limits.DEPTH, document_limits.ALIASES, document_limits.DIRECTIVES,
         document_limits.FIELDS, document_limits.FRAGMENTS,
         document_limits.OPERATIONS, document_limits.SHARED, document_limits.MUTATIONS,

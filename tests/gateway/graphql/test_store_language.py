@@ -28,7 +28,9 @@ SOURCES = (
         "server/http/search_budgets.py",
     )),
 )  # fmt: skip
-ELSEWHERE = ("/stores/", "/payments/", "/privacy/", "categories.py", "reviews.py", "document_size")
+ELSEWHERE = (
+    "/stores/", "/payments/", "/privacy/", "categories.py", "reviews.py", "document_limits",
+)  # fmt: skip
 """Modules whose other messages go to the owner: REST and the console."""
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from gateway.domain.imports.separators import separator_of
+from gateway.domain.imports.files import separator_of
 from gateway.records.values import cnpj, dates, formats, written_dates
 from gateway.records.values.formats import Format, Wrong
 from gateway.records.values.pix_key import pix_key

@@ -101,12 +101,12 @@ class Show:
 
     async def judge_missing(self) -> None:
         """Ask the gateway what became of all that is missing. Raise DemoFault."""
-        found = await self.judge.judge(self.ledger.missing())
+        judgement = await self.judge.judge(self.ledger.missing())
         missing = set(self.ledger.missing())
-        lost = [one for one in found.lost if one in missing]
+        lost = [one for one in judgement.lost if one in missing]
         self._doubts = {one: self._doubts.get(one, 0) + 1 for one in lost}
         self.ledger.lost = [one for one, times in self._doubts.items() if times >= SURE]
-        self.ledger.kept_back = [one for one in found.kept_back if one in missing]
+        self.ledger.kept_back = [one for one in judgement.kept_back if one in missing]
 
     async def _recovered(self, due: set[Missing]) -> None:
         # A killed gateway may not have been seen as down yet.

@@ -14,7 +14,7 @@ from gateway.domain.storefront.carts.contents import (
     current,
     products,
 )
-from gateway.domain.storefront.carts.rows import MOST_LINES, Cart, Line
+from gateway.domain.storefront.carts.rows import Cart, Line
 from gateway.domain.storefront.stores import shipping
 from gateway.domain.storefront.stores.shipping import Option
 from gateway.domain.storefront.visitors.shopper import Shopper
@@ -25,6 +25,7 @@ from outbox.database.transaction import Tx
 
 MOST_ITEMS = 999
 """Most items in a line."""
+MOST_LINES = 100
 
 
 async def add(

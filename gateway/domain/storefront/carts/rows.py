@@ -1,4 +1,4 @@
-"""Stores carts, a row per cart with its lines as JSON; ends them at sign-ins, orders and times.
+"""Stores carts: a row per cart, with its lines as JSON.
 
 A customer's cart is found by the customer, a visitor's by the SHA-256 of the token, always within
 one store. The first change creates the row.
@@ -10,14 +10,11 @@ because somebody else changed the total, `looks` stores it.
 Each token belongs to one store. Stores may share a host, and so its cookies. A page of one store
 must neither learn the token of a cart in another one nor choose it, so no store accepts a token
 that was made for another.
-
-It is one module because every state of a row is here.
 """
 
 import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable, Iterable
-from dataclasses import replace as replaced
 from hashlib import sha256
 
 from msgspec import Struct, json
@@ -29,12 +26,10 @@ from gateway.domain.sales.discounts import Discount
 from gateway.domain.storefront.carts import cart_quotas
 from gateway.domain.storefront.visitors.shopper import Shopper, hold_customer, hold_store
 from gateway.records.errors import Refusal
-from outbox.database.index_plans import by_index
 from outbox.database.transaction import Row, Tx
 from outbox.durations import DAY
 from outbox.ids import Ids, digest_of
 
-MOST_LINES = 100
 LIFETIME = 7 * DAY
 """How long the cart of a visitor lasts after its last use."""
 BARE_LIFETIME = DAY
@@ -125,17 +120,22 @@ update carts set touched_at = $2, expires_at = $3 where id = $1 and expires_at >
 """
 # Nothing for a cart that was changed since it was read: its total is another one by now.
 _SHOW = "update carts set shown_total = $3 where id = $1 and state = 'active' and touched_at = $2"
+# It stays for the id of the visitor's next cart, which needs no destination.
+_END = """
+update carts set state = $2, expires_at = null, ended_at = $3, order_id = $4, cep = null
+where id = $1 and state = 'active'
+"""
 
 
 async def find(tx: Tx, visitor: Shopper, *, lock: bool = False) -> Cart:
     """Return the visitor's cart, an empty one without a row; `lock` holds it to the end."""
-    end = _LOCK if lock else ""
+    locking = _LOCK if lock else ""
     row = None
     if visitor.customer_id is not None:
-        row = await tx.one(_OF_CUSTOMER + end, visitor.store.id, visitor.customer_id)
+        row = await tx.one(_OF_CUSTOMER + locking, visitor.store.id, visitor.customer_id)
     elif visitor.cart_token is not None:
         of = digest_of(visitor.cart_token)
-        row = await tx.one(_OF_VISITOR + end, visitor.store.id, of, tx.now)
+        row = await tx.one(_OF_VISITOR + locking, visitor.store.id, of, tx.now)
     if row is None or row["state"] != "active":
         return Cart(new_id=_new_id(visitor, None if row is None else row["id"]))
     return _cart(row)
@@ -208,6 +208,20 @@ async def look(tx: Tx, cart_id: str, touched_at: int, used: bool, total: int | N
         await tx.run(_TOUCH, cart_id, tx.now, tx.now + LIFETIME)
 
 
+async def close(tx: Tx, cart: Cart, order_id: str) -> None:
+    """End a cart that was ordered; the visitor's next cart is empty.
+
+    Raises cart_empty when another order ended it first.
+    """
+    if not await end(tx, cart.id, "ordered", order_id):
+        raise Refusal("cart_empty", "The cart is empty: it has been ordered.")
+
+
+async def end(tx: Tx, cart_id: str | None, state: str, order_id: str | None = None) -> int:
+    """End an active cart; return 0 when it has ended already."""
+    return await tx.run(_END, cart_id, state, tx.now, order_id)
+
+
 def _cart(row: Row) -> Cart:
     coupon = None if row["coupon_id"] is None else discounts.of_row(row, "coupon_")
     cart = Cart(
@@ -260,75 +274,3 @@ def _belongs(store_id: str, text: str) -> bool:
 def _store_mark(store_id: str, random: bytes) -> bytes:
     """Return the bytes that bind a token to its store. They are no secret."""
     return sha256(f"cart of {store_id} ".encode() + random).digest()[:_MARK_BYTES]
-
-
-KEPT = 30 * DAY
-"""How long a cart is stored that was ordered or merged."""
-# It stays for the id of the visitor's next cart, which needs no destination.
-_END = """
-update carts set state = $2, expires_at = null, ended_at = $3, order_id = $4, cep = null
-where id = $1 and state = 'active'
-"""
-
-
-async def adopt(tx: Tx, visitor: Shopper, customer_id: str) -> None:
-    """Merge the cart of a visitor who signs in into the customer's.
-
-    For each product the visitor's quantity wins. The customer's other lines stay as far as the
-    cart has room. The visitor's token is invalid afterwards; set a new one.
-    """
-    guest = await find(tx, replaced(visitor, customer_id=None), lock=True)
-    if guest.id is None:
-        return
-    customer = replaced(visitor, customer_id=customer_id)
-    # An empty guest cart changes nothing.
-    if guest.lines or guest.coupon_id or guest.cep:
-        await save(tx, merged(await opened(tx, customer), guest))
-    await tx.run(_END, guest.id, "merged", tx.now, None)
-
-
-def merged(own: Cart, guest: Cart) -> Cart:
-    """Return the customer's cart merged with the visitor's; see `adopt`."""
-    ids = {line.product_id: line.id for line in own.lines}
-    lines = [replace(line, id=ids.get(line.product_id, line.id)) for line in guest.lines]
-    mine = {line.product_id for line in lines}
-    others = [line for line in own.lines if line.product_id not in mine]
-    # The newest lines are last.
-    others = others[max(0, len(others) + len(lines) - MOST_LINES) :]
-    cart = replace(own, lines=(*others, *lines), unseen=own.unseen + guest.unseen)
-    if guest.coupon_id is not None:
-        cart = replace(cart, coupon_id=guest.coupon_id, coupon=guest.coupon)
-    if guest.cep is not None:
-        cart = replace(
-            cart,
-            cep=guest.cep,
-            shipping_type=guest.shipping_type,
-            shipping_price=guest.shipping_price,
-        )
-    return cart
-
-
-async def close(tx: Tx, cart: Cart, order_id: str) -> None:
-    """End a cart that was ordered; the visitor's next cart is empty.
-
-    Raises cart_empty when another order ended it first.
-    """
-    if not await tx.run(_END, cart.id, "ordered", tx.now, order_id):
-        raise Refusal("cart_empty", "The cart is empty: it has been ordered.")
-
-
-_LAPSED = """
-delete from carts where id in (
-  select id from carts where expires_at <= $1 order by expires_at limit $2)
-"""
-_ENDED = """
-delete from carts where id in (
-  select id from carts where ended_at <= $1 order by ended_at limit $2)
-"""
-
-
-async def purge(tx: Tx, limit: int) -> int:
-    """Delete up to `limit` carts that expired, or that ended KEPT ago; return how many."""
-    await by_index(tx)
-    expired = await tx.run(_LAPSED, tx.now, limit)
-    return expired + await tx.run(_ENDED, tx.now - KEPT, limit - expired)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from gateway.domain.storefront.carts import rows
+from gateway.domain.storefront.carts import cart_lifecycle
 from gateway.domain.storefront.mail import mails
 from gateway.domain.storefront.sign_in.customer_passwords import invalid_credentials
 from gateway.domain.storefront.visitors import customer_sessions, customers
@@ -94,7 +94,7 @@ async def sign_in(tx: Tx, visitor: Shopper, checked: Credential, cart_token: str
 
 async def welcome(tx: Tx, visitor: Shopper, customer: Record, cart_token: str) -> SignedIn:
     """Start a session for a customer, and give them the visitor's cart under a new token."""
-    await rows.adopt(tx, visitor, customer.id)
+    await cart_lifecycle.adopt(tx, visitor, customer.id)
     return await renew(tx, visitor, customer, cart_token)
 
 

@@ -1,13 +1,9 @@
-"""Describes who visits a store: the store, the customer if signed in, the cart, and the networks.
+"""Describes who visits a store: the store, the customer if signed in, and the cart.
 
 A request reads the store and the account before its transaction, and another node caches a store
 for up to a second after its deletion. So a transaction that creates rows that belong to them holds
 them first: a concurrent delete waits and deletes the new rows too, or it was first, and the request
 is refused.
-
-The database has digests of networks and no addresses. There are few addresses, so a plain digest
-would reveal them. These are keyed with a key that derives from the installation's ring; after the
-ring is rotated, the counts begin anew.
 """
 
 import hmac
@@ -80,11 +76,12 @@ def account_deleted() -> Refusal:
     return Refusal("unauthenticated", "This account was deleted.")
 
 
-PURPOSE = "storefront networks"
-
-
 class NetworkDigests:
-    """The digests of one installation."""
+    """Names the networks of a client in the database, without their addresses.
+
+    There are few addresses, so a plain digest would reveal them. These are keyed with a key that
+    derives from the installation's ring; after the ring is rotated, the counts begin anew.
+    """
 
     def __init__(self, ring: KeyRing) -> None:
         self._ring = ring
@@ -99,7 +96,7 @@ class NetworkDigests:
         """
         if self._key_id != self._ring.newest:
             self._key_id = self._ring.newest
-            self._key = self._ring.derive(PURPOSE)[self._key_id]
+            self._key = self._ring.derive("storefront networks")[self._key_id]
             self._known.cache_clear()
         return self._known(address)
 

@@ -7,8 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from gateway import texts
-from gateway.console.deliveries.deliveries import LONGEST, curl
-from gateway.console.deliveries.delivery_timeline import course
+from gateway.console.deliveries.deliveries import LONGEST, course, curl
 from gateway.domain.webhooks.deliveries import DeliveryPage
 from outbox.durations import SECOND
 from outbox.queue.log.delivery_types import Attempt, Delivery

@@ -3,7 +3,7 @@
 import re
 from bisect import bisect_left
 
-from gateway.console.layout import chart_panel, charts
+from gateway.console.layout import charts
 from outbox.queue.log.chart_figures import Figures, total
 from outbox.queue.state.attempt_counts import BOUNDS, TIMES
 
@@ -66,11 +66,11 @@ def test_an_axis_of_durations_holds_the_fastest_and_the_slowest() -> None:
 
 
 def test_a_range_that_nothing_is_kept_for_is_not_offered() -> None:
-    assert [one.name for one in chart_panel.offered(30)] == ["3h", "24h", "7d", "30d"]
-    assert [one.name for one in chart_panel.offered(7)] == ["3h", "24h", "7d"]
-    assert [one.name for one in chart_panel.offered(1)] == ["3h", "24h"]
-    assert chart_panel.chosen("30d", 7) is chart_panel.USUAL
-    assert chart_panel.chosen("<script>", 30) is chart_panel.USUAL
+    assert [one.name for one in charts.offered(30)] == ["3h", "24h", "7d", "30d"]
+    assert [one.name for one in charts.offered(7)] == ["3h", "24h", "7d"]
+    assert [one.name for one in charts.offered(1)] == ["3h", "24h"]
+    assert charts.chosen("30d", 7) is charts.USUAL
+    assert charts.chosen("<script>", 30) is charts.USUAL
 
 
 def test_the_parts_of_a_total_are_its_sum() -> None:

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from gateway import texts
-from gateway.console.layout import display, page_turns, reader
+from gateway.console.layout import display, pages, reader
 from gateway.server.config import Config, Limits
 from outbox.database.transaction import Database
 from tests.support.console import CONFIG, Guest, guest
@@ -110,7 +110,7 @@ async def test_an_account_has_a_rate_of_pages(
     still: Database, monkeypatch: pytest.MonkeyPatch, language: str, says: str
 ) -> None:
     """It is that of the account, whatever its sessions; an export counts as ten pages."""
-    monkeypatch.setattr(page_turns, "REST_SECONDS", 0.0)
+    monkeypatch.setattr(pages, "REST_SECONDS", 0.0)
     limits = Limits(pages_per_second=2, burst=7, sign_in_per_minute=0)
     async with serving(still, Config(limits=limits)) as site:
         for email in ("maria@example.com", "rui@example.com"):
@@ -141,19 +141,19 @@ async def test_without_a_rate_pages_have_no_bound(still: Database) -> None:
 
 
 @pytest.mark.parametrize("db_url", ["sqlite"], indirect=True)
-@pytest.mark.parametrize(("at_once", "waits"), [(page_turns.AT_ONCE, True), (99, False)])
+@pytest.mark.parametrize(("at_once", "waits"), [(pages.AT_ONCE, True), (99, False)])
 async def test_an_account_has_few_pages_made_at_once(
     db: Database, monkeypatch: pytest.MonkeyPatch, at_once: int, waits: bool
 ) -> None:
     """Its other pages wait; another account's does not."""
-    monkeypatch.setattr(page_turns, "AT_ONCE", at_once)
+    monkeypatch.setattr(pages, "AT_ONCE", at_once)
     async with serving(db, CONFIG) as site, guest(site) as maria, guest(site) as rui:
         owner = await site.user("maria@example.com")
         await site.user("rui@example.com")
         await maria.sign_in("maria@example.com")
         await rui.sign_in("rui@example.com")
-        turns = site.app[page_turns.TURNS]
-        assert all(turns.take_free(owner) for _ in range(page_turns.AT_ONCE if waits else 4))
+        turns = site.app[pages.TURNS]
+        assert all(turns.take_free(owner) for _ in range(pages.AT_ONCE if waits else 4))
         page = asyncio.create_task(maria.get("/console"))
         await until(lambda: turns.waiting == 1 if waits else page.done())
         assert (await rui.get("/console")).status == 200
@@ -166,13 +166,13 @@ async def test_an_account_has_few_pages_made_at_once(
 async def test_an_account_with_too_many_pages_waiting_gets_a_short_page(
     still: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(page_turns, "REST_SECONDS", 0.0)
+    monkeypatch.setattr(pages, "REST_SECONDS", 0.0)
     async with serving(still, CONFIG) as site, guest(site) as maria:
         owner = await site.user("maria@example.com")
         await maria.sign_in("maria@example.com")
-        turns = site.app[page_turns.TURNS]
+        turns = site.app[pages.TURNS]
         monkeypatch.setattr(turns, "_waiting", 0)
-        assert all(turns.take_free(owner) for _ in range(page_turns.AT_ONCE))
+        assert all(turns.take_free(owner) for _ in range(pages.AT_ONCE))
         page = await maria.get("/console/contacts")
         assert (page.status, page.headers["Retry-After"]) == (429, "1")
         assert "many pages within a moment" in page.html

@@ -10,8 +10,7 @@ import pytest
 
 from gateway.console.webhooks import guide, pasted_request
 from gateway.console.webhooks.guide import LANGUAGES, Language
-from gateway.console.webhooks.pasted_request import Unreadable
-from gateway.console.webhooks.signature_check import Check, check
+from gateway.console.webhooks.pasted_request import Check, Unreadable, check
 from gateway.domain.webhooks.signing import Secret
 from outbox.events import message
 from outbox.sending.request import new_secret, sign_body, sign_standard

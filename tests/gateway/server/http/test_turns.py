@@ -6,7 +6,7 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import make_mocked_request
 
-from gateway.console.layout import page_turns
+from gateway.console.layout import pages
 from gateway.server.http import account_turns
 from gateway.server.http.account_turns import BUILDING, PARSING, WRITING, Turns
 from gateway.server.http.client_address import CLIENT, Client
@@ -36,7 +36,7 @@ async def test_whoever_asks_for_much_waits_behind_itself_alone(of: Turns, each: 
 
 async def test_visitors_without_a_session_take_turns_by_address() -> None:
     app, order, ends = web.Application(), list[str](), asyncio.Event()
-    page_turns.set_up(app)
+    pages.set_up_turns(app)
 
     async def visit(address: str) -> None:
         request = make_mocked_request("GET", "/console/sign-in", app=app)
@@ -47,13 +47,13 @@ async def test_visitors_without_a_session_take_turns_by_address() -> None:
             await ends.wait()
             return web.Response()
 
-        await page_turns.of_stranger(request, make)
+        await pages.stranger_turn(request, make)
 
     many = [asyncio.create_task(visit("203.0.113.9")) for _ in range(6)]
     await asyncio.sleep(0)
     one = asyncio.create_task(visit("198.51.100.7"))
     for _ in range(3):
         await asyncio.sleep(0)
-    assert order == ["203.0.113.9"] * page_turns.STRANGERS_AT_ONCE + ["198.51.100.7"]
+    assert order == ["203.0.113.9"] * pages.STRANGERS_AT_ONCE + ["198.51.100.7"]
     ends.set()
     await asyncio.gather(*many, one)

@@ -13,7 +13,7 @@ import msgspec
 import pytest
 import structlog
 
-from gateway.server.telemetry import log_text, logs
+from gateway.server.telemetry import logs
 from gateway.server.telemetry.log_sink import PIECE, Sink
 from outbox.clock import SystemClock
 from tests.support.log_lines import Lines
@@ -189,7 +189,7 @@ def test_a_terminal_gets_text_and_a_file_json_unless_told_otherwise(
 @pytest.mark.usefixtures("lines")
 def test_text_is_inert_on_a_terminal(tmp_path: Path) -> None:
     with (tmp_path / "log").open("wb") as file:
-        configure("info", file=Sink(file.fileno(), log_text.of))
+        configure("info", file=Sink(file.fileno(), logs.of))
         try:
             raise ValueError("two\nlines \x1b[31m")
         except ValueError as error:

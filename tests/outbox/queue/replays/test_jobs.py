@@ -162,9 +162,10 @@ async def test_a_repeated_job_sends_nothing_twice(shop: Shop) -> None:
 
 async def test_a_search_reads_no_more_than_its_page(shop: Shop) -> None:
     await shop.ended(*["delivered"] * 6)
-    chosen = (await shop.db.read(jobs.one, await shop.job("dead"))).selection
+    job = await shop.db.read(jobs.one, await shop.job("dead"))
+    assert job is not None
     for size, place, more in ((2, 2, True), (4, 4, True), (9, 6, False)):
-        page = await shop.db.read(job_selection.look, chosen, 0, 1, size)
+        page = await shop.db.read(job_selection.look, job.selection, 0, 1, size)
         assert (page.events, page.place, page.more) == ([], place, more)
 
 

@@ -5,8 +5,8 @@ from math import inf
 
 import pytest
 
-from outbox.database.sqlite import read_queue
-from outbox.database.sqlite.read_queue import LONG_FOR_SECONDS, LONG_SECONDS, ReadQueue
+from outbox.database.sqlite import threads
+from outbox.database.sqlite.threads import LONG_FOR_SECONDS, LONG_SECONDS, ReadQueue
 from outbox.database.sqlite.unit_thread import Job
 from outbox.database.transaction import RequestBudget, patience
 from tests.support.clocks import Stopped
@@ -46,7 +46,7 @@ def test_a_batch_has_one_read_of_each_owner_a_round() -> None:
 def test_an_owner_of_long_reads_has_one_thread(
     monkeypatch: pytest.MonkeyPatch, longest: float, taken: str
 ) -> None:
-    monkeypatch.setattr(read_queue, "LONG_SECONDS", longest)
+    monkeypatch.setattr(threads, "LONG_SECONDS", longest)
     clock = Stopped()
     queue = ReadQueue(clock)
     queue.took(job_of(queue, "a0"), LONG_SECONDS * 1.5)

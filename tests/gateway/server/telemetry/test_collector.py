@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import pytest
 import structlog
 
-from gateway.server.telemetry.span_queue import BATCH, TRIES, SpanQueue
+from gateway.server.telemetry.collector import BATCH, TRIES, SpanQueue
 from gateway.server.telemetry.spans import Span
 
 SPAN = Span("work", "internal", "1" * 32, "2" * 16, None, False, 1, 2, {})
