@@ -16,7 +16,7 @@ from gateway.cli.endings import FAILED, Ended
 from gateway.cli.language import spoken
 from gateway.console.layout.told_steps import step_text, told
 from gateway.domain.webhooks import pings
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.values import dates
 from gateway.server import startup
 from gateway.server.config import Config

@@ -9,7 +9,7 @@ from gateway.cli import tables
 from gateway.cli.commands import Say, existing, user_of
 from gateway.domain.privacy import certificates, export, person_overview, progress
 from gateway.domain.privacy.progress import Ahead
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.errors import Refusal
 from gateway.records.record import Record
 from gateway.server.config import Config

@@ -14,7 +14,7 @@ from typing import get_args
 from gateway.cli.commands import Say, existing
 from gateway.cli.data.progress_bar import Progress
 from gateway.domain.webhooks import recoveries, replays
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.values import dates
 from gateway.server.config import Config
 from gateway.server.program import program_version

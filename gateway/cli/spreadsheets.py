@@ -22,7 +22,7 @@ from gateway.domain.imports.import_options import options_of
 from gateway.domain.imports.import_steps import ENTRIES
 from gateway.domain.imports.importing import Importing
 from gateway.records import exports
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.query import Query
 from gateway.server.config import Config
 from gateway.server.program import program_version

@@ -11,7 +11,7 @@ from gateway.cli.commands import Say, existing, user_of
 from gateway.domain.storefront.stores import stores
 from gateway.domain.storefront.stores.stores import STORES
 from gateway.records import actions
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.errors import Refusal
 from gateway.records.query import MOST, Query
 from gateway.records.record import Record, check

@@ -17,7 +17,7 @@ from gateway.cli.language import spoken
 from gateway.domain.webhooks import file_plan, file_text
 from gateway.domain.webhooks.file_plan import Applied, Created, Plan, Tools, Wanted
 from gateway.domain.webhooks.file_text import MOST_BYTES
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.errors import Refusal
 from gateway.records.values.formats import Wrong
 from gateway.server import startup

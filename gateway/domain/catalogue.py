@@ -26,7 +26,7 @@ from gateway.domain.storefront.stores import stores
 from gateway.domain.storefront.stores.stores import STORES
 from gateway.domain.storefront.visitors.customers import CUSTOMERS
 from gateway.records import actions
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.record import Draft, Record
 from gateway.records.resource import Resource
 from outbox.database.transaction import Tx

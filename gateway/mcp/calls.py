@@ -14,7 +14,7 @@ from aiohttp import StreamReader, web
 from multidict import CIMultiDict
 from yarl import URL
 
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.errors import Refusal
 from gateway.records.values.strictjson import dumps
 from gateway.rest.auth import authenticate

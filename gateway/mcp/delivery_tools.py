@@ -17,7 +17,7 @@ from gateway.mcp.results import BYTES, fitting, shortened, size_of
 from gateway.mcp.tool import DATA, Call, Sent, Tool
 from gateway.mcp.tool_schemas import KEY, OBJECT, TEXT, Schema, one_of
 from gateway.mcp.writing_tools import must_be_allowed
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.errors import Refusal
 from gateway.records.values import dates
 from gateway.rest.scans import scan

@@ -11,7 +11,7 @@ from typing import Any
 from msgspec import json
 
 from gateway.records import audit, cascades, list_versions, query, store
-from gateway.records.access import Actor, Scope, must_own
+from gateway.records.audit import Actor, Scope, must_own
 from gateway.records.errors import Fault, Refusal
 from gateway.records.list_versions import Edition
 from gateway.records.query import Page, Query

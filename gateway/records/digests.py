@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from gateway.records import settled_rows, store
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.resource import Resource
 from outbox.database.index_plans import by_index
 from outbox.database.transaction import Tx

@@ -12,7 +12,7 @@ from io import StringIO
 from typing import Any
 
 from gateway.records import audit, settled_rows
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.query import Query, conditions, is_empty, order_of
 from gateway.records.record import Record, records_of
 from gateway.records.resource import Resource

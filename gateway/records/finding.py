@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from gateway.records import searching, settled_rows, statements, store
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.query import NEWEST, OWNED, OWNED_OF_FEW
 from gateway.records.record import Record, records_of
 from gateway.records.resource import Resource

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from msgspec import json
 
 from gateway.records import actions, statements, store
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.query import Page, Query
 from gateway.records.record import ID, Record, records_of
 from gateway.records.resource import Field, Resource

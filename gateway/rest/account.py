@@ -5,7 +5,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from gateway.domain.accounts import tokens, two_factor, users
 from gateway.domain.accounts.users import SIGN_IN as SIGN_IN_FIELDS
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.errors import Fault, Refusal, rate_limited
 from gateway.records.values import dates
 from gateway.records.values.emails import fold_email

@@ -6,7 +6,7 @@ from typing import Final
 from aiohttp import web
 
 from gateway.domain.catalogue import BY_PLURAL
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.errors import Refusal
 
 OTHERS: Final = frozenset({"reports", "deliveries", "webhooks"})

@@ -8,7 +8,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from gateway.domain.accounts import api_keys
 from gateway.domain.accounts.api_keys import KEY
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.errors import Fault, Refusal
 from gateway.records.record import refusal
 from gateway.records.values import dates

@@ -6,7 +6,7 @@ from typing import Final
 from aiohttp import web
 
 from gateway.domain.accounts.credentials import Scheme
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.errors import Refusal
 from gateway.rest.api_areas import must_reach
 from gateway.server.app_keys import CALLER, CELLS, CREDENTIALS

@@ -11,7 +11,7 @@ from aiohttp import web
 
 from gateway.domain.catalogue import Create
 from gateway.records import idempotency, record
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.errors import Fault, Refusal
 from gateway.records.idempotency import Once, Outcomes
 from gateway.records.record import Draft, Record, check

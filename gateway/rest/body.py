@@ -11,7 +11,7 @@ import msgspec
 from aiohttp import web
 from msgspec import UNSET, Struct
 
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.errors import Refusal
 from gateway.records.record import CREATED_AT, ID, STRICT, UPDATED_AT, Draft, Record, check
 from gateway.records.resource import SYSTEM_COLUMNS, Form, Resource

@@ -7,7 +7,7 @@ from gateway.domain.sales import document_links, sending
 from gateway.domain.sales.quotes import QUOTES
 from gateway.domain.storefront.mail import mail_tokens
 from gateway.records import actions
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.errors import Refusal
 from gateway.records.record import Draft, Record
 from gateway.records.resource import Field, Form, Resource

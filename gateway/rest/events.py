@@ -9,7 +9,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from gateway.domain.catalogue import EVENT_NAMES
 from gateway.domain.webhooks import feed
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.values import dates
 from gateway.records.values.schemas import ANY_ID, PLACE_ID, Id, Instant
 from gateway.rest import lists, paging

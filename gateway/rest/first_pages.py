@@ -14,7 +14,7 @@ from aiohttp import web
 
 from gateway.domain.privacy import erasure_units
 from gateway.records import actions, list_versions
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.cursors import text_of
 from gateway.records.list_versions import Edition
 from gateway.records.query import Page, Query

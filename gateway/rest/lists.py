@@ -13,7 +13,7 @@ import msgspec
 from aiohttp import web
 
 from gateway.records import actions
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.errors import Refusal
 from gateway.records.query import Page
 from gateway.records.record import Record

@@ -9,8 +9,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from gateway.records.access import Actor
 from gateway.records.actions import ANY
+from gateway.records.audit import Actor
 from gateway.records.cursors import place_of
 from gateway.records.errors import Fault, Refusal
 from gateway.records.idempotency import Once

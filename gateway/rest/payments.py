@@ -9,7 +9,7 @@ from gateway.domain.accounts.networks import share_of
 from gateway.domain.storefront.payments import call_signature, payment_secrets, reported_payments
 from gateway.domain.storefront.payments.call_signature import Signature
 from gateway.domain.storefront.payments.reported_payments import PAYMENT
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.errors import Refusal
 from gateway.rest.body import draft_of, read_body, respond
 from gateway.rest.document import shapes

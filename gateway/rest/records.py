@@ -7,7 +7,7 @@ from aiohttp import web
 
 from gateway.domain.catalogue import Change, Create, Delete
 from gateway.records import actions, idempotency, list_versions
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.cursors import text_of
 from gateway.records.idempotency import Outcomes
 from gateway.records.query import MOST, costly

@@ -6,7 +6,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 from aiohttp import web
 
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.errors import rate_limited
 from gateway.rest.auth import charge
 from gateway.server.app_keys import DB

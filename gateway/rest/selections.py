@@ -11,7 +11,7 @@ from aiohttp import web
 
 from gateway.domain.catalogue import BY_TABLE
 from gateway.records import included
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.included import Include, Included
 from gateway.records.query import Page, Query, costly
 from gateway.records.record import Record

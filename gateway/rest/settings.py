@@ -6,7 +6,7 @@ from typing import Protocol, TypeVar
 from aiohttp import web
 from msgspec import Struct
 
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.record import Draft
 from gateway.records.resource import Form
 from gateway.rest.auth import authenticate

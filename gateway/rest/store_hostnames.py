@@ -6,7 +6,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from gateway.domain.storefront.stores import host_proofs
 from gateway.domain.storefront.stores.host_proofs import Proof, State
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.values import dates
 from gateway.records.values.schemas import Instant
 from gateway.rest.auth import authenticate

@@ -6,7 +6,7 @@ from aiohttp import web
 
 from gateway.domain.contacts import tasks
 from gateway.domain.contacts.tasks import TASKS
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.query import MOST, Page
 from gateway.records.values.schemas import MOMENT
 from gateway.rest import lists

@@ -10,7 +10,7 @@ from gateway.domain.accounts.passwords import Passwords
 from gateway.domain.accounts.sign_in import SignIn
 from gateway.domain.cells.cells import Cells
 from gateway.domain.storefront.stores.store_directory import Directory
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from outbox.clock import Clock
 from outbox.database.transaction import Database
 from outbox.ids import Ids

@@ -14,7 +14,7 @@ from urllib.request import Request, urlopen
 from gateway.domain.contacts.contacts import CONTACTS
 from gateway.domain.privacy import certificates
 from gateway.domain.webhooks import recoveries
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from outbox import database
 from outbox.clock import SystemClock
 from outbox.database.transaction import Database

@@ -20,7 +20,7 @@ from gateway.domain.catalogue import RESOURCES
 from gateway.domain.imports.importing import Importing
 from gateway.domain.privacy.persons import Persons
 from gateway.records import audit
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.server.app_keys import KEYRING
 from gateway.server.config import Connect, Retry, Service
 from outbox.database.transaction import Tx

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gateway.records import actions
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.derived import Derived
 from gateway.records.errors import Refusal
 from gateway.records.query import Query

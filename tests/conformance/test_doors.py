@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from gateway.records import actions
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.errors import Refusal
 from gateway.records.query import Page, Query
 from gateway.records.record import Record, check

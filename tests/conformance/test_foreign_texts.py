@@ -1,7 +1,7 @@
 """A text that no record can hold finds nothing, on each engine, in the searches of the console."""
 
 from gateway.domain.sales import boards
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.places import Place
 from outbox.database.transaction import Database
 

@@ -8,7 +8,7 @@ from gateway.domain.sales import documents, invoices
 from gateway.domain.sales.invoices import INVOICES
 from gateway.domain.sales.products import PRODUCTS
 from gateway.records import actions
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.errors import Refusal
 from outbox.database.transaction import Database, Tx
 from tests.support.records import asked

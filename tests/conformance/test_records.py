@@ -7,7 +7,7 @@ import pytest
 
 from gateway.domain.contacts.contacts import CONTACTS
 from gateway.records import actions
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.errors import Refusal
 from gateway.records.record import Record
 from gateway.records.resource import Resource

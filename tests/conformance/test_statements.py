@@ -16,7 +16,7 @@ from gateway.domain.accounts import users
 from gateway.domain.contacts.contacts import CONTACTS
 from gateway.domain.sales import deals
 from gateway.records import actions
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.record import check
 from outbox import database
 from outbox.clock import SystemClock

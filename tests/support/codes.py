@@ -6,7 +6,7 @@ from html import unescape
 from cryptography.hazmat.primitives.twofactor.hotp import HOTP
 
 from gateway.domain.accounts import codes, two_factor
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.server.app_keys import KEYRING
 from outbox.database.transaction import Tx
 from outbox.durations import SECOND

@@ -8,7 +8,7 @@ from gateway.domain.contacts.upsert import ContactDetails, upsert
 from gateway.domain.sales import placing
 from gateway.domain.sales.document_lines import Line
 from gateway.domain.sales.placing import Purchase
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from outbox.database.transaction import Tx
 from tests.support.rest import Person, Reply
 from tests.support.shop import Shop

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gateway.domain.storefront.payments import payment_secrets
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.server.app_keys import KEYRING
 from outbox.sending.request import SECRET_BYTES, new_secret
 from tests.support.rest import Reply

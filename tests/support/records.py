@@ -6,7 +6,7 @@ from typing import Any
 from msgspec import Struct
 
 from gateway.records import actions
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.cursors import text_of
 from gateway.records.query import Page
 from gateway.records.record import Draft, check

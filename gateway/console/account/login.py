@@ -13,7 +13,7 @@ from gateway.domain.accounts import account_mails, sessions
 from gateway.domain.accounts.passwords import LONGEST, SHORTEST, weakness_of
 from gateway.domain.queued_mail import Facts
 from gateway.domain.sales import new_accounts
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.errors import Fault, Refusal
 from gateway.records.values import formats
 from gateway.records.values.emails import fold_email

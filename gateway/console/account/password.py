@@ -12,7 +12,7 @@ from gateway.domain.accounts import sessions, users
 from gateway.domain.accounts.passwords import LONGEST, SHORTEST
 from gateway.domain.accounts.sessions import Session
 from gateway.domain.queued_mail import Facts
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.server.app_keys import CREDENTIALS, DB, PASSWORDS
 from outbox.database.transaction import Tx
 

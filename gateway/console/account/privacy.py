@@ -6,7 +6,7 @@ from gateway.console.layout import pages, templates
 from gateway.console.layout.guard import Form, SignedIn
 from gateway.domain.contacts.person_erasures import Erasure, Person
 from gateway.domain.privacy import certificates, export, person_overview, progress
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.record import Record
 from gateway.server.app_keys import DB, KEYRING
 from gateway.server.http.answers import Flow

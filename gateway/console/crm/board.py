@@ -17,7 +17,7 @@ from gateway.domain.sales.boards import Card, Figures
 from gateway.domain.sales.deals import DEALS, SHOP_STAGE
 from gateway.domain.sales.pipelines import Pipeline
 from gateway.records import actions
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.errors import Refusal
 from gateway.records.places import Place
 from gateway.records.record import Draft, Record, check

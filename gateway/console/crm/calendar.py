@@ -17,7 +17,7 @@ from gateway.console.records import list_page
 from gateway.console.records.sections import SECTIONS
 from gateway.domain.contacts import task_days, tasks
 from gateway.domain.contacts.task_days import Due
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.query import Page
 from gateway.records.values import dates
 from gateway.server.app_keys import DB

@@ -21,7 +21,7 @@ from gateway.domain.sales.invoices import INVOICE
 from gateway.domain.sales.products import PRODUCTS
 from gateway.domain.sales.quotes import QUOTE
 from gateway.records import actions
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.errors import Fault, Refusal
 from gateway.records.query import Query
 from gateway.records.record import Draft, Record, check

@@ -8,7 +8,7 @@ from gateway.console.layout.reader import READER
 from gateway.domain.sales import document_links, sending, sheets
 from gateway.domain.sales.quotes import QUOTES
 from gateway.domain.sales.sheets import Source
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.errors import Refusal
 from gateway.records.resource import Resource
 from gateway.records.values import formats

@@ -11,7 +11,7 @@ from gateway.console.layout.guard import Form, SignedIn
 from gateway.console.layout.reader import READER
 from gateway.console.records import inputs, typed_values
 from gateway.console.records.typed_values import Typed
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.errors import Refusal
 from gateway.records.record import Draft, check
 from gateway.records.resource import Form as Fields

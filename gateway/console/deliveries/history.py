@@ -14,7 +14,7 @@ from gateway.console.webhooks.webhook_form import groups
 from gateway.domain.catalogue import EVENT_NAMES
 from gateway.domain.webhooks import delivery_search, record_names, webhooks
 from gateway.domain.webhooks.record_names import Named
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.values.folding import fold
 from gateway.server.app_keys import DB
 from outbox.database.transaction import Database

@@ -23,7 +23,7 @@ from gateway.domain.imports.files import MOST_BYTES, MOST_LINES
 from gateway.domain.imports.import_jobs import Import, LineFault
 from gateway.domain.imports.import_options import CHOICES, options_of
 from gateway.domain.imports.import_steps import CHARACTERS, ENTRIES
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.errors import Refusal
 from gateway.records.values.folding import fold
 from gateway.server.app_keys import DB

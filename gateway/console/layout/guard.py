@@ -21,7 +21,7 @@ from gateway.console.layout.reader import Reader
 from gateway.domain.accounts import sessions
 from gateway.domain.accounts.sessions import Session
 from gateway.domain.queued_mail import Facts
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.errors import Refusal
 from gateway.server.app_keys import CELLS, DB, IDS
 from gateway.server.http import bodies

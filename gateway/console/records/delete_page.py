@@ -9,7 +9,7 @@ from gateway.console.records.nouns import Words
 from gateway.console.records.resource_pages import ResourcePages
 from gateway.domain.catalogue import BY_TABLE
 from gateway.records import actions, cascades
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.errors import Refusal
 from gateway.records.record import Record
 from gateway.records.resource import Remove, Resource

@@ -22,7 +22,7 @@ from gateway.console.records.reference_search import Match
 from gateway.console.records.resource_pages import ResourcePages
 from gateway.console.records.typed_values import Picked, Typed
 from gateway.domain.catalogue import BY_TABLE
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.errors import Refusal
 from gateway.records.record import Record, check
 from gateway.server.app_keys import DB

@@ -6,7 +6,7 @@ from gateway.console.layout import pages, templates
 from gateway.console.layout.guard import Form, SignedIn
 from gateway.domain.storefront.stores import host_proofs, stores
 from gateway.records import actions
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.record import Record
 from gateway.server.app_keys import DB, DIRECTORY
 from outbox.database.transaction import Tx

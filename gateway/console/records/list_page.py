@@ -20,7 +20,7 @@ from gateway.console.records.references import Names
 from gateway.console.records.resource_pages import ResourcePages
 from gateway.console.records.widths import width_of
 from gateway.records import actions
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.query import Page, costly
 from gateway.records.record import Record
 from gateway.records.resource import Filter

@@ -14,7 +14,7 @@ from gateway.domain.sales import order_payments, order_verbs
 from gateway.domain.sales.invoices import INVOICES, PAY_TAKES
 from gateway.domain.sales.orders import CANCEL_TAKES, ORDERS
 from gateway.records import actions
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.errors import Refusal
 from gateway.records.record import Draft, Record, check
 from gateway.server.app_keys import DB

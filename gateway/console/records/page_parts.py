@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.record import Record
 from outbox.database.transaction import Tx
 

@@ -9,7 +9,7 @@ from gateway.console.records.references import name_of
 from gateway.console.records.typed_values import Picked
 from gateway.domain.catalogue import BY_TABLE
 from gateway.records import actions
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.query import Query
 from gateway.records.record import Record
 from gateway.records.resource import Resource

@@ -6,7 +6,7 @@ from msgspec import json
 
 from gateway.domain.catalogue import BY_PLURAL, BY_TABLE
 from gateway.records import actions
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.record import Record
 from gateway.records.resource import Field, Resource
 from outbox.database.transaction import Tx

@@ -15,7 +15,7 @@ from gateway.console.records.page_parts import Parts
 from gateway.console.records.references import Names
 from gateway.domain.catalogue import BY_PLURAL, BY_TABLE, Entry
 from gateway.records import actions
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.record import Record
 from gateway.records.resource import Field, Filter, Resource
 from gateway.records.values.dates import Moment

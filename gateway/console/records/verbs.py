@@ -39,7 +39,7 @@ from gateway.domain.storefront.catalogue import reviews
 from gateway.domain.storefront.catalogue.reviews import REVIEWS
 from gateway.domain.storefront.payments import reported_payments
 from gateway.records import actions
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.errors import Refusal
 from gateway.records.record import Draft, Record, check
 from gateway.records.resource import Resource

@@ -19,7 +19,7 @@ from gateway.domain.contacts import activities
 from gateway.domain.contacts.activities import ACTIVITIES, RELATED, TYPES
 from gateway.domain.webhooks import delivery_search
 from gateway.records import actions
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.errors import Refusal
 from gateway.records.query import Query
 from gateway.records.record import Record, check

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from gateway.records import audit
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from outbox.database.transaction import Tx
 
 

@@ -16,7 +16,7 @@ import msgspec
 from gateway.domain.accounts import users
 from gateway.domain.cells.credential_suffix import MARK
 from gateway.records import audit
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.errors import Refusal
 from gateway.records.resource import Field, Form
 from gateway.records.values import formats, instants, nested

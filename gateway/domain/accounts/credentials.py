@@ -8,7 +8,7 @@ from collections import OrderedDict
 from typing import Literal, Protocol
 
 from gateway.domain.accounts import api_keys, tokens
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from outbox.database.transaction import Database
 from outbox.ids import digest_of
 

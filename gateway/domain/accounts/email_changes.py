@@ -3,7 +3,7 @@
 from gateway.domain.accounts import account_mails, account_tokens, users
 from gateway.domain.accounts.account_tokens import Opened
 from gateway.domain.queued_mail import Facts
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from outbox.database.transaction import Tx
 
 

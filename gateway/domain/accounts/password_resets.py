@@ -7,7 +7,7 @@ same for an unknown one. The sender of mails looks later, on its own time.
 from gateway.domain.accounts import account_mails, account_tokens, sessions, users
 from gateway.domain.accounts.account_tokens import LIFETIME
 from gateway.domain.queued_mail import Facts
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.values.emails import fold_email
 from outbox.database.expiry import Expiry
 from outbox.database.transaction import Tx

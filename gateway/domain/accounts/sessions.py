@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from gateway.domain.accounts import account_mails, users
 from gateway.domain.queued_mail import Facts
 from gateway.records import audit
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.errors import Refusal
 from outbox.database.expiry import Expiry
 from outbox.database.transaction import Row, Tx

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from gateway.domain.accounts import users
 from gateway.records import audit
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from outbox.database.expiry import Expiry
 from outbox.database.transaction import Row, Tx
 from outbox.durations import DAY, SECOND

@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 from gateway.domain.accounts import account_mails, codes, sessions, users
 from gateway.domain.queued_mail import NO_FACTS, Facts
 from gateway.records import audit
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.errors import Refusal
 from outbox.database.sql import insert
 from outbox.database.transaction import Row, Tx

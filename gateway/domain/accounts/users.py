@@ -7,7 +7,7 @@ from gateway.domain.accounts.codes import LONGEST as CODE
 from gateway.domain.accounts.passwords import LONGEST, SHORTEST
 from gateway.domain.queued_mail import NO_FACTS, Facts
 from gateway.records import audit
-from gateway.records.access import Actor, Via
+from gateway.records.audit import Actor, Via
 from gateway.records.errors import Fault, Refusal
 from gateway.records.resource import Field, Form
 from gateway.records.values import formats, zones

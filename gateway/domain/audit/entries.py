@@ -7,8 +7,7 @@ ends after SCANNED rows: it may be short and still have a next page.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from gateway.records.access import Actor
-from gateway.records.audit import ACTIONS, KINDS, Kind, time_of
+from gateway.records.audit import ACTIONS, KINDS, Actor, Kind, time_of
 from outbox.database.index_plans import by_index
 from outbox.database.sql import IDS, items
 from outbox.database.transaction import Row, Tx

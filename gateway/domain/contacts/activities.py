@@ -1,7 +1,7 @@
 """Declares activities, the timeline of a contact, a company or a deal."""
 
 from gateway.records import actions
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.query import Page, Query
 from gateway.records.record import Draft, Record
 from gateway.records.resource import Field, Filter, Reference, Resource

@@ -2,7 +2,7 @@
 
 from gateway.domain import record_origins
 from gateway.records import actions, audit, store
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.resource import (
     BY_NAME,
     BY_TIME,

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from gateway.domain.contacts.tasks import DUE
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.values import dates
 from gateway.records.values.strictjson import dumps
 from outbox.database.transaction import Tx

@@ -1,7 +1,7 @@
 """Declares tasks, and implements their verbs and lists by due date."""
 
 from gateway.records import actions
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.query import Page, Query
 from gateway.records.record import Draft, Record
 from gateway.records.resource import (

@@ -14,7 +14,7 @@ from msgspec import json
 from gateway.domain.contacts.activities import ACTIVITIES
 from gateway.domain.contacts.contacts import CONTACTS
 from gateway.records import actions, store
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.errors import Fault
 from gateway.records.record import Draft, Record, record_of
 from gateway.records.values import formats

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from gateway.domain.contacts.companies import COMPANIES
 from gateway.domain.imports.matching import AMONG, lock_all
 from gateway.records import actions
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.record import check
 from gateway.records.values.folding import fold
 from gateway.records.values.formats import Wrong

@@ -19,7 +19,7 @@ from gateway.domain.import_lines import Line
 from gateway.domain.imports.columns import heading_of
 from gateway.domain.imports.import_options import DEFAULT, Options
 from gateway.records import audit
-from gateway.records.access import Actor, must_own
+from gateway.records.audit import Actor, must_own
 from gateway.records.errors import Fault, Refusal
 from outbox.database.transaction import Database, Row, Tx
 from outbox.ids import is_id

@@ -12,7 +12,7 @@ from gateway.domain import import_lines
 from gateway.domain.imports import import_jobs
 from gateway.domain.imports.columns import ID
 from gateway.domain.imports.import_jobs import Import, LineFault
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.values import csv_cells
 from outbox.database.transaction import Database, Tx
 

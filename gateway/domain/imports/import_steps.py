@@ -25,7 +25,7 @@ from gateway.domain.imports.matching import Ahead
 from gateway.domain.imports.outcomes import Outcomes
 from gateway.domain.imports.repeated_lines import Repeats
 from gateway.records import actions
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.errors import Fault, Refusal
 from gateway.records.record import Draft, Record, check
 from gateway.records.resource import Resource

@@ -14,7 +14,7 @@ from gateway.domain.imports.import_reports import with_own_id
 from gateway.domain.imports.source_files import Source
 from gateway.domain.imports.written_forms import Shown
 from gateway.records import audit
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.errors import Refusal
 from gateway.records.resource import Resource
 from gateway.records.values.folding import clean

@@ -8,7 +8,7 @@ from gateway.domain import record_origins
 from gateway.domain.imports.import_jobs import Import
 from gateway.domain.record_origins import normal
 from gateway.records import store
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.record import OWNER_ID, Draft, Record, record_of
 from gateway.records.resource import Resource
 from gateway.records.values.formats import LONG

@@ -16,7 +16,7 @@ from gateway.domain.contacts.person_erasures import Erasure, Person
 from gateway.domain.privacy import erasure_units
 from gateway.domain.storefront.visitors.customers import CUSTOMERS
 from gateway.records import actions, audit
-from gateway.records.access import Actor, must_own
+from gateway.records.audit import Actor, must_own
 from gateway.records.errors import Refusal
 from gateway.records.record import Record
 from gateway.records.resource import Resource

@@ -33,7 +33,7 @@ from gateway.domain.storefront.privacy.customer_erasure import (
 )
 from gateway.domain.storefront.visitors.customers import CUSTOMERS
 from gateway.records import statements, store
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.record import Record, Row
 from gateway.records.resource import Drop, Remove, Resource, Unset
 from gateway.records.values import emails

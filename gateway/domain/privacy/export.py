@@ -19,7 +19,7 @@ from gateway.domain.sales.orders import ORDERS
 from gateway.domain.storefront.orders import order_addresses
 from gateway.domain.storefront.visitors.customers import CUSTOMERS
 from gateway.records import actions, audit
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.record import Record
 from gateway.records.resource import Cascade, Drop, Resource
 from gateway.records.values import dates

@@ -8,7 +8,7 @@ from gateway.domain.contacts.contacts import CONTACTS
 from gateway.domain.contacts.person_erasures import Person
 from gateway.domain.storefront.visitors.customers import CUSTOMERS
 from gateway.records import actions
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.errors import Refusal
 from gateway.records.query import Query
 from gateway.records.record import Record

@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator, Sequence
 from typing import Any
 
 from gateway.domain.contacts.person_erasures import Person
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.values import dates, emails
 from outbox.database.transaction import Database, Row, Tx
 from outbox.queue.upkeep import personal_export

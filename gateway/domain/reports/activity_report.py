@@ -6,7 +6,7 @@ from gateway.domain.contacts.activities import ACTIVITIES, TYPES
 from gateway.domain.reports.figures import PERIODS, Report, as_rows, span_of
 from gateway.domain.reports.periods import ReportQuery
 from gateway.records import settled_rows
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from outbox.database.transaction import Tx
 
 GROUPS = ("day", "week", "month")

@@ -11,7 +11,7 @@ from typing import Generic, NewType, TypeVar
 from msgspec import json
 
 from gateway.domain.reports.periods import Period, ReportQuery, Span, span
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from outbox.database.transaction import Row, Tx
 
 Cents = NewType("Cents", int)

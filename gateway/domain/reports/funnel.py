@@ -6,7 +6,7 @@ from gateway.domain.reports.figures import Cents, Report, bounds, parts, span_of
 from gateway.domain.reports.periods import ReportQuery
 from gateway.domain.sales import pipelines
 from gateway.domain.sales.deals import NO_STAGE, in_order, percent
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from outbox.database.transaction import Tx
 from outbox.durations import DAY, SECOND
 

@@ -7,7 +7,7 @@ from typing import Any
 from gateway.domain.reports import activity_report, funnel, lead_report, receivables, sales
 from gateway.domain.reports.figures import Report
 from gateway.domain.reports.periods import ReportQuery
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from outbox.database.transaction import Tx
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from gateway.domain.reports.figures import PERIODS, Report, as_rows, bounds, span_of
 from gateway.domain.reports.periods import TIMES, ReportQuery
 from gateway.domain.sales.deals import percent
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from outbox.database.transaction import Tx
 
 GROUPS = ("source", "day", "week", "month")

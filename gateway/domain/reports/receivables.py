@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from gateway.domain.reports.figures import EVER, Cents, Report, parts, span_of, worth
 from gateway.domain.reports.periods import ReportQuery
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.values.dates import begin, today
 from outbox.database.transaction import Tx
 from outbox.durations import DAY

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from gateway.domain.reports.figures import PERIODS, Cents, Report, as_rows, parts, span_of, worth
 from gateway.domain.reports.periods import ReportQuery
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from outbox.database.transaction import Tx
 
 GROUPS = ("month", "week", "day")

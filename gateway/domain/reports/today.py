@@ -8,7 +8,7 @@ from gateway.domain.contacts.task_days import Due
 from gateway.domain.reports.figures import parts, worth
 from gateway.domain.sales import boards, pipelines
 from gateway.domain.sales.deals import SHOP_STAGE
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.values import dates
 from outbox.database.transaction import Tx
 from outbox.durations import DAY

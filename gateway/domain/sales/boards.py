@@ -13,7 +13,7 @@ from gateway.domain.sales import deals, pipelines
 from gateway.domain.sales.deals import SHOP_STAGE
 from gateway.domain.sales.pipelines import Pipeline
 from gateway.records import actions
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.places import Place
 from gateway.records.record import Record
 from gateway.records.values.strictjson import dumps

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gateway.records import actions, audit
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.record import Draft
 from gateway.records.resource import Field, Form
 from gateway.records.values import formats, pix_key

@@ -10,7 +10,7 @@ from typing import Any
 from gateway.domain.sales import discounts
 from gateway.domain.sales.discounts import Discount
 from gateway.records import actions
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.errors import Fault, Refusal
 from gateway.records.record import Draft, Record
 from gateway.records.resource import BY_TIME, Field, Filter, Reference, Remove, Resource, Unique

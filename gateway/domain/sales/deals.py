@@ -7,7 +7,7 @@ from typing import Any
 from gateway.domain.sales import pipelines
 from gateway.domain.sales.pipelines import Pipeline
 from gateway.records import actions
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.errors import Fault
 from gateway.records.record import Draft, Record
 from gateway.records.resource import (

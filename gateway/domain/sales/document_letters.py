@@ -8,7 +8,7 @@ from gateway.domain.accounts import users
 from gateway.domain.queued_mail import Attachment, Letter, Post, QueuedMail, line
 from gateway.domain.sales import document_links, sheet_pdf, sheets
 from gateway.records import actions
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.errors import Refusal
 from gateway.records.resource import Resource
 from outbox.database.transaction import Tx

@@ -11,7 +11,7 @@ from typing import Any
 from gateway.domain.sales import company_settings, document_lines
 from gateway.domain.sales.document_lines import Line
 from gateway.records import actions
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.errors import Fault, Refusal
 from gateway.records.record import Draft, Record
 from gateway.records.resource import LASTS, Field, Filter, Reference, Resource

@@ -5,7 +5,7 @@ from typing import Any
 
 from gateway.domain.sales import document_lines, documents, order_ends
 from gateway.domain.sales.documents import Kind
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.derived import Derived
 from gateway.records.errors import Refusal
 from gateway.records.record import Draft, Record

@@ -12,7 +12,7 @@ from gateway.domain.sales.deals import DEALS, closing
 from gateway.domain.sales.order_mails import Kind
 from gateway.domain.sales.orders import ORDERS
 from gateway.records import actions, store
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.record import Record, record_of
 from outbox.database.transaction import Tx
 

@@ -4,7 +4,7 @@ from gateway.domain.sales import documents
 from gateway.domain.sales.invoices import INVOICE, INVOICES
 from gateway.domain.sales.orders import ORDERS
 from gateway.records import actions
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.record import Draft, Record
 from outbox.database.transaction import Tx
 

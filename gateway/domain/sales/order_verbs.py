@@ -6,7 +6,7 @@ from gateway.domain.sales.documents import check_transition
 from gateway.domain.sales.invoices import INVOICE, INVOICES
 from gateway.domain.sales.orders import EXPIRED, ORDERS, TRANSITIONS
 from gateway.records import actions
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.record import Draft, Record
 from outbox.database.transaction import Tx
 

@@ -8,7 +8,7 @@ from msgspec import json
 
 from gateway import texts
 from gateway.records import actions, audit
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.errors import Fault
 from gateway.records.record import Draft, refusal
 from gateway.records.resource import Field, Form

@@ -12,7 +12,7 @@ from gateway.domain.sales.document_lines import Line
 from gateway.domain.sales.invoices import INVOICE
 from gateway.domain.sales.orders import ORDERS
 from gateway.records import actions
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.record import Draft, Record
 from gateway.records.values.emails import fold_email
 from gateway.records.values.strictjson import dumps

@@ -8,7 +8,7 @@ from msgspec import json
 from gateway.domain.images import uploads
 from gateway.domain.sales import slugs
 from gateway.records import actions
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.record import Draft, Record, check
 from gateway.records.resource import (
     BY_NAME,

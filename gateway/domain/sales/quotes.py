@@ -5,7 +5,7 @@ from gateway.domain.sales import document_lines, documents
 from gateway.domain.sales.documents import Kind, Transitions, check_transition
 from gateway.domain.sales.invoices import INVOICE
 from gateway.records import actions, settled_rows
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.derived import Derived
 from gateway.records.errors import Refusal
 from gateway.records.record import Draft, Record, record_of

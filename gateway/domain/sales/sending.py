@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple
 from gateway.domain.sales import document_links, document_mails, documents, invoices, quotes, sheets
 from gateway.domain.sales.document_links import Opened
 from gateway.records import actions, audit
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.errors import Refusal
 from gateway.records.record import Record
 from gateway.records.resource import Resource

@@ -16,7 +16,7 @@ from gateway.domain.sales.company_settings import CompanySettings, Logo
 from gateway.domain.sales.invoices import INVOICES
 from gateway.domain.sales.quotes import QUOTES
 from gateway.records import actions
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.record import Record
 from gateway.records.resource import Resource
 from gateway.records.values import cnpj

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from gateway.records import audit
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.errors import Refusal, rate_limited
 from outbox.database.transaction import Database, Tx
 from outbox.durations import MINUTE, SECOND

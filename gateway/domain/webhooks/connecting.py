@@ -17,7 +17,7 @@ from msgspec import json
 
 from gateway.domain.webhooks import settings, webhooks
 from gateway.records import audit
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from outbox.database.expiry import Expiry
 from outbox.database.transaction import Row, Tx
 from outbox.durations import DAY, MINUTE

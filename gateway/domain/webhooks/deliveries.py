@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from gateway.domain.accounts import users
 from gateway.domain.webhooks import pings
 from gateway.records import audit
-from gateway.records.access import Actor, must_own
+from gateway.records.audit import Actor, must_own
 from gateway.records.errors import Refusal
 from outbox import webhooks
 from outbox.database.transaction import Tx

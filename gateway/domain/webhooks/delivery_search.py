@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 
 from gateway.domain.webhooks import webhooks
-from gateway.records.access import Actor, must_own
+from gateway.records.audit import Actor, must_own
 from gateway.records.errors import Refusal
 from outbox.clock import Clock
 from outbox.database.transaction import Tx

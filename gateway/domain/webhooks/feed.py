@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from gateway.domain.catalogue import EVENT_NAMES
 from gateway.domain.webhooks import record_links, webhooks
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.errors import Fault, Refusal
 from outbox.database.transaction import Tx
 from outbox.durations import DAY, SECOND

@@ -12,7 +12,7 @@ from typing import Literal
 from gateway.domain.webhooks import file_text, settings, webhooks
 from gateway.domain.webhooks.file_text import Entry
 from gateway.domain.webhooks.settings import EMPTY, SETTINGS, Stored, Typed
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.errors import Fault, Refusal
 from outbox.database.transaction import Database, Tx
 from outbox.queue.order import ordering

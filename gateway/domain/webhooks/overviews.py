@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from gateway.domain.webhooks import pings, webhooks
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from outbox.database.transaction import Tx
 from outbox.queue.log import delivery_log, delivery_pages, series
 from outbox.queue.log.chart_figures import Figures, Pending

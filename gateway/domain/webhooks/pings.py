@@ -5,7 +5,7 @@ import hashlib
 from gateway.domain.catalogue import EVENT_NAMES
 from gateway.domain.webhooks import webhooks
 from gateway.domain.webhooks.samples import sample
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from outbox.clock import Clock
 from outbox.database.transaction import Tx
 from outbox.durations import SECOND

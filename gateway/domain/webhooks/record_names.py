@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gateway.domain.catalogue import RESOURCES
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.searching import condition, is_searchable, words_of
 from outbox.clock import Clock
 from outbox.database.transaction import Tx

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from gateway.domain.webhooks import copies, webhooks
 from gateway.records import audit
-from gateway.records.access import Actor, must_own
+from gateway.records.audit import Actor, must_own
 from gateway.records.errors import Fault, Refusal
 from gateway.records.values import numbers
 from outbox.database.transaction import Tx

@@ -2,7 +2,7 @@
 
 from gateway.domain.webhooks import deliveries
 from gateway.records import audit
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from outbox.database.transaction import Tx
 from outbox.queue.replays import replay
 

@@ -2,7 +2,7 @@
 
 from gateway.domain.webhooks import webhooks
 from gateway.records import audit
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.errors import Refusal
 from outbox.database.transaction import Tx
 from outbox.webhooks import Webhook, secret_rotation

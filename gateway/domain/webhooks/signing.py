@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from gateway.domain.webhooks import webhooks
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.errors import Refusal
 from outbox.database.transaction import Tx
 from outbox.queue.drain import loading

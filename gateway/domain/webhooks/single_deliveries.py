@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gateway.domain.webhooks import deliveries, replays
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.errors import Refusal
 from outbox import webhooks
 from outbox.database.transaction import Tx

@@ -8,7 +8,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from gateway.domain.webhooks import webhooks
 from gateway.records import audit
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.errors import Refusal
 from outbox.database.transaction import Database, Tx
 from outbox.queue.upkeep import parking, unmatched

@@ -10,7 +10,7 @@ from gateway.domain.webhooks import settings, webhook_limits
 from gateway.domain.webhooks.samples import sample
 from gateway.domain.webhooks.settings import Stored
 from gateway.records import audit
-from gateway.records.access import Actor, must_own
+from gateway.records.audit import Actor, must_own
 from gateway.records.errors import Fault, Refusal
 from outbox import webhooks
 from outbox.database.transaction import Database, Tx

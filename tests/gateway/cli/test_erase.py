@@ -12,7 +12,7 @@ from gateway.cli import erase as command
 from gateway.domain.accounts import users
 from gateway.domain.contacts.contacts import CONTACTS
 from gateway.records import actions
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.record import check
 from gateway.server.config import Config
 from gateway.server.config import Database as Settings

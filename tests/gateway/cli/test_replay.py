@@ -17,7 +17,7 @@ import pytest
 from gateway.cli import replay_command as command
 from gateway.cli.replay_command import NotAll
 from gateway.domain.webhooks import replays
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.errors import Refusal
 from gateway.records.values import dates
 from gateway.server.config import Config

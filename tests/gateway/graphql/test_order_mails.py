@@ -8,7 +8,7 @@ import pytest
 from gateway.domain import queued_mail
 from gateway.domain.contacts import contacts
 from gateway.domain.sales import order_mails, order_verbs
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.server.upkeep.mailer import Mailer
 from outbox.database.transaction import Row, Tx
 from outbox.durations import DAY

@@ -15,7 +15,7 @@ from gateway.domain.storefront.checkouts import form
 from gateway.domain.storefront.checkouts.checkout import checkout
 from gateway.domain.storefront.checkouts.repeats import Tokens
 from gateway.domain.storefront.privacy import customer_erasure
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.values.global_ids import record_id
 from gateway.server.app_keys import KEYRING
 from outbox.database.transaction import Row, Tx

@@ -15,7 +15,7 @@ from gateway.domain.catalogue import BY_PLURAL, CATALOGUE
 from gateway.mcp import delivery_tools, tool_schemas
 from gateway.mcp.methods import tools
 from gateway.mcp.results import MOST_FAULTS
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.rest.api_areas import OTHERS, areas_of
 from gateway.rest.routes import ROUTES
 from gateway.server.app_keys import KEYRING

@@ -11,7 +11,7 @@ from gateway.domain.sales import quotes
 from gateway.domain.sales.quotes import QUOTES
 from gateway.domain.storefront.privacy import customer_erasure
 from gateway.records import actions, finding, store
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.finding import find
 from outbox.database.transaction import Database, Tx
 from tests.support.counted import Counted

@@ -14,7 +14,7 @@ from gateway.domain.contacts.companies import COMPANIES
 from gateway.domain.contacts.contacts import CONTACTS
 from gateway.domain.contacts.tasks import TASKS
 from gateway.records import actions, query, statements, store
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.cursors import text_of
 from gateway.records.errors import Refusal
 from gateway.records.places import Place, beyond, order_by

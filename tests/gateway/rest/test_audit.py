@@ -10,7 +10,7 @@ import pytest
 
 from gateway.domain.catalogue import CATALOGUE, RESOURCES
 from gateway.domain.imports import import_jobs
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.resource import Resource
 from gateway.rest.document.operations import path_of
 from gateway.rest.routes import ROUTES

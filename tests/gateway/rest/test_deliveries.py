@@ -11,7 +11,7 @@ import pytest
 from aiohttp import web
 
 from gateway.domain.webhooks import webhooks
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.server.app_keys import KEYRING
 from gateway.server.config import Config, Egress
 from outbox.database.transaction import Database, Tx

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from gateway.domain.webhooks import webhooks
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.server.config import Config, Limits, Retention
 from outbox.database.transaction import Database, Row, Tx
 from outbox.events import event_feed

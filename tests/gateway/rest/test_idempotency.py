@@ -9,7 +9,7 @@ from aiohttp import web
 
 import gateway
 from gateway.records import idempotency
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.errors import Refusal
 from gateway.records.idempotency import Once, Outcomes
 from gateway.rest.body import keep, restore

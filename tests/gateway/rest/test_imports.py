@@ -15,7 +15,7 @@ from gateway.domain.contacts import contacts
 from gateway.domain.imports import import_jobs, import_steps, import_uploads, outcomes, upkeep
 from gateway.domain.imports.import_steps import ENTRIES
 from gateway.domain.imports.importing import Importing
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from outbox.database.transaction import Database, Tx
 from tests.gateway.rest.test_exports import ODD
 from tests.support.document import DOCUMENT, answer_faults

@@ -18,7 +18,7 @@ from gateway.domain.contacts.companies import COMPANIES
 from gateway.domain.contacts.contacts import CONTACTS
 from gateway.domain.sales.deals import DEALS
 from gateway.records import actions, statements, store
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.resource import Resource
 from gateway.records.values.folding import fold, fold_all
 from outbox.database import sql

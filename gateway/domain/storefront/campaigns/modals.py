@@ -10,7 +10,7 @@ from gateway.domain.sales.coupons import COUPONS
 from gateway.domain.storefront.campaigns.leads import LEAD
 from gateway.domain.storefront.visitors.shopper import Shopper
 from gateway.records import actions, audit, store
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.derived import global_id_of
 from gateway.records.errors import Fault, Refusal
 from gateway.records.record import Draft, Record, check, record_of

@@ -11,7 +11,7 @@ from gateway.domain.sales import slugs
 from gateway.domain.storefront.stores import stores
 from gateway.records import actions, slices, statements
 from gateway.records import store as records
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.errors import Fault
 from gateway.records.places import Place
 from gateway.records.record import Draft, Record

@@ -17,7 +17,7 @@ from gateway.domain.storefront.visitors import customers
 from gateway.domain.storefront.visitors.customers import CUSTOMERS
 from gateway.domain.storefront.visitors.shopper import Shopper
 from gateway.records import actions, settled_rows, slices, store
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.derived import global_id_of
 from gateway.records.errors import Fault, Refusal, rate_limited
 from gateway.records.places import Place

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from gateway.domain.storefront.stores.stores import STORES
 from gateway.records import actions, audit
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.errors import Refusal
 from gateway.records.record import Record
 from outbox.database import times

@@ -7,7 +7,7 @@ from msgspec import json
 from gateway.domain.sales import order_payments
 from gateway.domain.sales.orders import ORDERS
 from gateway.records import actions
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.errors import Fault, Refusal
 from gateway.records.record import Draft, Record
 from gateway.records.resource import Field, Form

@@ -30,7 +30,7 @@ from gateway.domain.storefront.visitors import customers
 from gateway.domain.storefront.visitors.customers import CUSTOMERS, TAG
 from gateway.domain.storefront.visitors.shopper import Shopper
 from gateway.records import actions, audit, cascades, store
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.errors import Refusal
 from gateway.records.record import Record
 from gateway.records.values import dates

@@ -13,7 +13,7 @@ from typing import Literal
 
 from gateway.domain.storefront.stores import stores
 from gateway.records import actions, audit
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from outbox.database.transaction import Row, Tx
 from outbox.durations import DAY, MINUTE
 

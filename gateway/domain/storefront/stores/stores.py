@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from gateway.domain.sales import documents
 from gateway.domain.storefront.stores import hostname_claims, payment_page, shipping
 from gateway.records import actions, store
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.errors import Fault, Refusal
 from gateway.records.record import Draft, Record, record_of
 from gateway.records.resource import BY_NAME, BY_TIME, Field, Filter, Remove, Resource, Unset

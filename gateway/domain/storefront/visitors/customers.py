@@ -6,7 +6,7 @@ from gateway.domain.accounts.users import LONGEST_EMAIL
 from gateway.domain.contacts import upsert
 from gateway.domain.storefront.visitors.shopper import Shopper, account_deleted
 from gateway.records import actions, store
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.errors import Fault, Refusal
 from gateway.records.record import Record, record_of
 from gateway.records.resource import (

@@ -13,7 +13,7 @@ from functools import cached_property, lru_cache
 from gateway.domain.accounts.networks import networks_of
 from gateway.domain.storefront.stores import stores
 from gateway.records import store
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.errors import Refusal
 from gateway.records.record import Record
 from outbox.database.transaction import Tx

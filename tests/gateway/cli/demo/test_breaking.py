@@ -22,7 +22,7 @@ from gateway.cli.demo.demo_writer import Feed, Writer
 from gateway.cli.demo.judgement import Judge
 from gateway.cli.demo.receiver import Inbox, Receiver
 from gateway.domain.webhooks import webhooks
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from outbox.database.transaction import Tx
 from outbox.durations import HOUR, SECOND
 from outbox.ids import Ids

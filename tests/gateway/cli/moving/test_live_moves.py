@@ -10,7 +10,7 @@ import pytest
 
 from gateway.domain.contacts.companies import COMPANIES
 from gateway.records import actions
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.record import Draft
 from gateway.server.parts import Parts
 from outbox.database.postgres.guards import REFUSING

@@ -13,7 +13,7 @@ from PIL import Image
 from gateway.console.account.audit import PLACES
 from gateway.domain.catalogue import RESOURCES
 from gateway.records import audit
-from gateway.records.access import Actor, Cause
+from gateway.records.audit import Actor, Cause
 from gateway.texts import CODES
 from gateway.texts import of as texts_of
 from outbox.database.transaction import Row, Tx

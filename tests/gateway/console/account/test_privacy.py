@@ -5,7 +5,7 @@ import json
 from gateway.domain.contacts.contacts import CONTACTS
 from gateway.domain.privacy.persons import Persons
 from gateway.records import actions
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.record import check
 from gateway.server.app_keys import KEYRING
 from outbox.database.transaction import Tx

@@ -6,7 +6,7 @@ from typing import Any
 from gateway.domain.storefront.stores import stores
 from gateway.domain.storefront.stores.stores import STORES
 from gateway.records import actions
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.record import Record, check
 from gateway.rest.body import members_of
 from outbox.database.transaction import Row, Tx

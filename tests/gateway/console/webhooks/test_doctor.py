@@ -16,7 +16,7 @@ from gateway import texts
 from gateway.console.layout.told_steps import step_text
 from gateway.domain.accounts import users
 from gateway.domain.webhooks import pings
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.server.app_keys import DOCTOR, KEYRING
 from gateway.server.config import Config, Egress, Limits
 from outbox.database.transaction import Database, Row, Tx

@@ -6,7 +6,7 @@ import re
 from html import unescape
 
 from gateway.domain.webhooks import webhooks
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from outbox.database.transaction import Row, Tx
 from tests.support.console import Guest, Seen
 

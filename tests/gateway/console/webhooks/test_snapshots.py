@@ -13,7 +13,7 @@ from gateway.domain.catalogue import EVENTS
 from gateway.domain.contacts.contacts import CONTACTS
 from gateway.domain.webhooks import copies
 from gateway.records import actions
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from outbox.database.transaction import Database, Tx
 from outbox.queue.drain.fanout import fan_out
 from outbox.queue.replays import jobs, snapshot_steps

@@ -10,7 +10,7 @@ from gateway.domain.accounts import users
 from gateway.domain.audit import entries
 from gateway.domain.audit.entries import AuditPage, Query
 from gateway.records import audit
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from outbox.database.transaction import Database, Tx
 from outbox.durations import DAY
 from outbox.ids import first_at

@@ -8,7 +8,7 @@ from gateway.domain.accounts import users
 from gateway.domain.audit import audit_retention
 from gateway.domain.audit.audit_retention import AuditRetention
 from gateway.records import audit
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from outbox import database
 from outbox.database.transaction import Database, Tx
 from outbox.durations import DAY

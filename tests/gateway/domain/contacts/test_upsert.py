@@ -8,7 +8,7 @@ from typing import Any
 
 import gateway
 from gateway.domain.contacts import upsert
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.record import Record
 from outbox.database.transaction import Database, Tx
 from tests.support.rest import Person, RestApi

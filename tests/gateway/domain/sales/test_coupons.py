@@ -7,7 +7,7 @@ import pytest
 
 from gateway.domain.sales import coupons
 from gateway.domain.sales.discounts import Discount
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.errors import Refusal
 from tests.support.rest import Person, Reply, RestApi
 

@@ -10,7 +10,7 @@ import pytest
 from gateway.domain.accounts import users
 from gateway.domain.webhooks import file_plan, file_text
 from gateway.domain.webhooks.file_plan import Applied, Plan, Tools, Wanted
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.errors import Refusal
 from outbox import webhooks as outbox_webhooks
 from outbox.database.transaction import Database, Row, Tx

@@ -19,7 +19,7 @@ from gateway.domain.accounts.credentials import Credentials
 from gateway.domain.storefront.stores import stores
 from gateway.domain.storefront.stores.stores import STORES
 from gateway.records import idempotency
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.record import check
 from gateway.server.config import Retention
 from gateway.server.startup import SOURCES

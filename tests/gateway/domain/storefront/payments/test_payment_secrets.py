@@ -5,7 +5,7 @@ from gateway.domain.accounts import users
 from gateway.domain.storefront.payments import payment_secrets
 from gateway.domain.storefront.stores import stores
 from gateway.domain.storefront.stores.stores import STORES
-from gateway.records.access import Actor
+from gateway.records.audit import Actor
 from gateway.records.record import check
 from outbox.database.transaction import Database, Tx
 from outbox.webhooks.secrets import KeyRing, new_key_line, parse_keys
