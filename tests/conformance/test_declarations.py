@@ -71,7 +71,7 @@ TRIPS = Resource(
         Field("dueDate", "due_at", instants.instant(), "Due.", "2026-01-01",),
         Field("placeId", "place_id", formats.id_of("place"), "Place.", NOWHERE,
               reference=Reference("place", "places")),
-        Field("stopIds", "stops", nested.ids_of("place", 3), "Stops.", [], default="[]",
+        Field("stopIds", "stops", formats.ids_of("place", 3), "Stops.", [], default="[]",
               reference=Reference("place", "places"), listed_in="trip_stops"),
     ),
     events={"created": ("id", "price", "status", "closedAt"), "updated": ("id", "updatedAt")},

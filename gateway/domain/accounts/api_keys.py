@@ -63,12 +63,12 @@ KEY = Form(
         Field("name", "name", formats.title(100), "Name of the key.", "Zapier", required=True),
         Field(
             "scopes", "scopes",
-            nested.composite(_scopes, nested.list_schema(_SCOPE, len(SCOPES), 1)),
+            formats.composite(_scopes, nested.list_schema(_SCOPE, len(SCOPES), 1)),
             "Permissions of the key; by default both.", ["read"],
         ),
         Field(
             "resources", "resources",
-            nested.composite(
+            formats.composite(
                 _resources, nested.list_schema(_RESOURCE, len(RESOURCES), 1)
             ),
             "What of the API the key is for; by default all of it.", ["contacts", "reports"],

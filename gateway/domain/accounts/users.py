@@ -45,7 +45,7 @@ _EMAIL = Field(
 )  # fmt: skip
 _NAME = Field("name", "name", formats.title(), "Full name.", "Maria Silva", required=True)
 _ZONE = Field(
-    "timezone", "timezone", formats.zone(),
+    "timezone", "timezone", zones.zone(),
     "Time zone of due dates, lists and reports.", zones.DEFAULT,
     default=zones.DEFAULT, nullable=False,
 )  # fmt: skip

@@ -20,7 +20,7 @@ COMPANIES = Resource(
     fields=(
         Field("name", "name", formats.title(), "Legal or trade name.", "Acme Ltda", required=True),
         Field(
-            "cnpj", "cnpj", formats.cnpj(),
+            "cnpj", "cnpj", cnpj.cnpj(),
             "Brazilian company number, digits only or alphanumeric, with or without its mask; "
             "stored unchanged.",
             "11.222.333/0001-81", beside=(DerivedColumn("cnpj_normal", cnpj.normal),),

@@ -16,7 +16,7 @@ from gateway.records.resource import (
     Resource,
     Unset,
 )
-from gateway.records.values import formats, nested
+from gateway.records.values import formats
 from gateway.records.values.emails import fold_email
 from outbox.database.transaction import Tx
 from outbox.queue.upkeep import erasure_requests
@@ -48,7 +48,7 @@ CONTACTS = Resource(
             "018f3a5b7c9d1e2f3a4b5c6d", reference=Reference("company", "companies"),
         ),
         Field(
-            "tags", "tags", nested.tags(), "Labels, without repeats.", ["vip", "fair-2026"],
+            "tags", "tags", formats.tags(), "Labels, without repeats.", ["vip", "fair-2026"],
             default="[]", listed_in="contact_tags",
         ),
         Field(

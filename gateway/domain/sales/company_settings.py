@@ -8,7 +8,7 @@ from gateway.records import actions, audit
 from gateway.records.audit import Actor
 from gateway.records.record import Draft
 from gateway.records.resource import Field, Form
-from gateway.records.values import formats, pix_key
+from gateway.records.values import cnpj, formats, pix_key
 from outbox.database.transaction import Row, Tx
 
 NOUN = "company_settings"
@@ -24,7 +24,7 @@ COMPANY = Form(
         Field("tradeName", "trade_name", formats.title(), "Trade name.", "Coffee Shop"),
         Field("legalName", "legal_name", formats.title(), "Legal name.", "Coffee Shop Ltda"),
         Field(
-            "cnpj", "cnpj", formats.cnpj(),
+            "cnpj", "cnpj", cnpj.cnpj(),
             "Brazilian company number, digits only or alphanumeric, with or without its mask.",
             "11.222.333/0001-81",
         ),

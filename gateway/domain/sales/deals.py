@@ -23,7 +23,7 @@ from gateway.records.resource import (
     Unset,
     empty_last,
 )
-from gateway.records.values import dates, formats, instants, nested, numbers
+from gateway.records.values import dates, formats, instants, numbers
 from outbox.database.transaction import Tx
 
 STATUSES = ("open", "won", "lost")
@@ -66,7 +66,7 @@ DEALS = Resource(
             "018f3a5b7c9d1e2f3a4b5c6d", reference=Reference("company", "companies"),
         ),
         Field(
-            "contactIds", "contact_ids", nested.ids_of("contact"), "The people involved.",
+            "contactIds", "contact_ids", formats.ids_of("contact"), "The people involved.",
             ["018f3a5b7c9d1e2f3a4b5c6e"], default="[]",
             reference=Reference("contact", "contacts"), listed_in="deal_contacts",
         ),

@@ -56,7 +56,7 @@ def items(least: int) -> Format:
     def one(value: Any, from_json: bool) -> Line:
         return _line(members.accept(value, from_json=from_json))
 
-    line = nested.composite(one, members.schema)
+    line = formats.composite(one, members.schema)
 
     def parts(value: Any, from_json: bool) -> str:
         return text(nested.several(line, value, from_json, MOST, least))
@@ -74,7 +74,7 @@ def items(least: int) -> Format:
             "required": whole,
         },
     }
-    return nested.composite(parts, nested.list_schema(line, MOST, least), _show, shown)
+    return formats.composite(parts, nested.list_schema(line, MOST, least), _show, shown)
 
 
 def text(lines: Sequence[Line]) -> str:

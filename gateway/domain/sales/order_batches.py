@@ -11,7 +11,7 @@ from gateway.records.audit import Actor
 from gateway.records.errors import Refusal
 from gateway.records.record import Draft
 from gateway.records.resource import Field, Form
-from gateway.records.values import formats, nested
+from gateway.records.values import formats
 from outbox.database.transaction import Database
 
 MOST = 100
@@ -20,7 +20,7 @@ SELECTION = Form(
     description="Orders to cancel.",
     fields=(
         Field(
-            "ids", "ids", nested.ids_of("order", MOST), f"The orders, at most {MOST}.",
+            "ids", "ids", formats.ids_of("order", MOST), f"The orders, at most {MOST}.",
             ["018f3a5b7c9d1e2f3a4b5c77"], required=True,
         ),
         Field(

@@ -12,7 +12,7 @@ from gateway.records.audit import Actor
 from gateway.records.errors import Fault
 from gateway.records.record import Draft, refusal
 from gateway.records.resource import Field, Form
-from gateway.records.values import formats, nested
+from gateway.records.values import formats
 from gateway.records.values.strictjson import dumps
 from outbox.database.transaction import Row, Tx
 
@@ -23,7 +23,7 @@ PIPELINE = Form(
     description="The stages of the sales funnel, in the order of boards and reports.",
     fields=(
         Field(
-            "stages", "stages", nested.tags(), "The stages in order.", list(STAGES),
+            "stages", "stages", formats.tags(), "The stages in order.", list(STAGES),
             default=dumps(STAGES),
         ),
         Field(

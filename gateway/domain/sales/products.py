@@ -75,7 +75,7 @@ PRODUCTS = Resource(
             True, default=True,
         ),
         Field(
-            "categories", "categories", nested.tags(), "Categories, without repeats.",
+            "categories", "categories", formats.tags(), "Categories, without repeats.",
             ["Coffee"], default="[]", listed_in="product_categories",
         ),
         Field(

@@ -1,4 +1,4 @@
-"""Checks the number of a Brazilian company (CNPJ), numeric or alphanumeric.
+"""Checks the number of a Brazilian company (CNPJ), numeric or alphanumeric, and defines its format.
 
 Source: Receita Federal, Instrução Normativa 2.229/2024: positions 1-12 are digits or capitals,
 13-14 are check digits by modulo 11 over ASCII code - 48. The mask 12.ABC.345/01DE-35 is optional.
@@ -6,6 +6,10 @@ Source: Receita Federal, Instrução Normativa 2.229/2024: positions 1-12 are di
 
 import re
 from operator import mul
+from typing import Any
+
+from gateway.records.values.formats import Format, Wrong, string
+from gateway.records.values.patterns import CNPJ
 
 _FORM = re.compile(
     r"([0-9A-Z]{2})\.?([0-9A-Z]{3})\.?([0-9A-Z]{3})/?([0-9A-Z]{4})-?([0-9]{2})", re.ASCII
@@ -41,3 +45,19 @@ def masked(text: str) -> str:
     if number is None:
         return text
     return f"{number[:2]}.{number[2:5]}.{number[5:8]}/{number[8:12]}-{number[12:]}"
+
+
+def cnpj() -> Format:
+    """Return the format of a CNPJ with or without its mask, stored unchanged."""
+
+    def check(value: Any) -> str:
+        sent = string(value, 32)
+        if normal(sent) is None:
+            raise Wrong(
+                "invalid_cnpj",
+                "Send a CNPJ of 14 characters with valid check digits, "
+                "for example 11.222.333/0001-81.",
+            )
+        return sent
+
+    return Format(check, {"type": "string", "maxLength": 32, "pattern": CNPJ, "format": "cnpj"})

@@ -1,7 +1,7 @@
-"""Defines what the format of a value is, and those of text and booleans.
+"""Defines what the format of a value is, and those of text, booleans and lists.
 
-Lists and objects are in `nested`, other values in modules of their own. It is one module because
-the kinds of text share their patterns.
+Objects are in `nested`, other values in modules of their own. It is one module because the kinds of
+text share their patterns, and lists are mostly of text.
 
 A pattern here is the same text in the check and in the schema, in the syntax that ECMA-262 and
 Python share.
@@ -14,14 +14,12 @@ from functools import lru_cache
 from typing import Any
 
 import phonenumbers
+from msgspec.json import decode
 
 from gateway.records.errors import Fault
-from gateway.records.values import cnpj as cnpj_number
-from gateway.records.values import zones
 from gateway.records.values.emails import character_name, invisible
 from gateway.records.values.patterns import (
     BLANK,
-    CNPJ,
     CODE,
     EMAIL,
     PHONE,
@@ -29,9 +27,9 @@ from gateway.records.values.patterns import (
     URL,
     VISIBLE,
     WEBSITE,
-    ZONE,
 )
 from gateway.records.values.schemas import ID
+from gateway.records.values.strictjson import dumps
 from outbox.ids import is_id
 
 LONG = 65_535
@@ -252,22 +250,6 @@ def code(most: int) -> Format:
     return Format(check, {"type": "string", "minLength": 1, "maxLength": most, "pattern": CODE})
 
 
-def cnpj() -> Format:
-    """Return the format of a CNPJ with or without its mask, stored unchanged."""
-
-    def check(value: Any) -> str:
-        sent = string(value, 32)
-        if cnpj_number.normal(sent) is None:
-            raise Wrong(
-                "invalid_cnpj",
-                "Send a CNPJ of 14 characters with valid check digits, "
-                "for example 11.222.333/0001-81.",
-            )
-        return sent
-
-    return Format(check, {"type": "string", "maxLength": 32, "pattern": CNPJ, "format": "cnpj"})
-
-
 def boolean() -> Format:
     def check(value: Any) -> bool:
         if not isinstance(value, bool):
@@ -276,18 +258,6 @@ def boolean() -> Format:
 
     # SQLite returns 0 and 1.
     return Format(check, {"type": "boolean"}, bool)
-
-
-def zone() -> Format:
-    """Return the format of the name of a time zone."""
-
-    def check(value: Any) -> str:
-        sent = string(value, 64)
-        if sent not in zones.names():
-            raise Wrong("invalid_timezone", "Send an IANA time zone such as America/Sao_Paulo.")
-        return sent
-
-    return Format(check, {"type": "string", "maxLength": 64, "pattern": ZONE})
 
 
 def id_of(noun: str) -> Format:
@@ -332,3 +302,77 @@ def _is_utf8(value: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+def ids_of(noun: str, most: int = 100) -> Format:
+    """Return the format of a list of ids without repeats, stored as JSON text."""
+    return list_of(id_of(noun), most)
+
+
+def tags() -> Format:
+    """Return the format of up to 50 short labels without repeats, stored as JSON text."""
+    return list_of(title(64), 50)
+
+
+def list_of(item: Format, most: int, least: int = 0) -> Format:
+    """Return the format of a list without repeats, stored as JSON text."""
+
+    def parts(value: Any, from_json: bool) -> str:
+        if not isinstance(value, list):
+            raise Wrong("wrong_type", "Send an array.")
+        if len(value) > most:
+            raise Wrong("too_many", "Send at most {most} items.", most=most)
+        if len(value) < least:
+            raise Wrong("too_few", f"Send at least {{least}} item{'s' * (least > 1)}.", least=least)
+        return dumps(list(dict.fromkeys(items(item, value, from_json))))
+
+    schema: dict[str, Any] = {"type": "array", "items": item.schema, "maxItems": most}
+    if least:
+        schema["minItems"] = least
+    return list_by(parts, schema, item)
+
+
+def composite(
+    parts: Callable[[Any, bool], Any],
+    schema: Mapping[str, Any],
+    show: Callable[[Any], Any] | None = None,
+    shown: Mapping[str, Any] | None = None,
+    *,
+    is_json: bool = False,
+) -> Format:
+    """Return the format of a list or an object that checks its parts one by one."""
+
+    def check(value: Any) -> Any:
+        return parts(value, False)
+
+    return Format(check, schema, show, shown, parts=parts, is_json=is_json)
+
+
+def list_by(parts: Callable[[Any, bool], str], schema: Mapping[str, Any], item: Format) -> Format:
+    """Return the format of a list that `parts` checks, stored as JSON text of its items."""
+    shown = None if item.shown is None else {**schema, "items": item.shown}
+    return composite(parts, schema, _show_each(item), shown, is_json=item.show is None)
+
+
+def _show_each(item: Format) -> Callable[[str], Any]:
+    """Return a function from a list's JSON text to its items in their JSON form."""
+    show = item.show
+    if show is None:
+        return decode
+    return lambda text: [show(value) for value in decode(text)]
+
+
+def items(item: Format, values: Sequence[Any], from_json: bool) -> list[Any]:
+    """Return the stored form of each item. Raises Wrong with the places of up to 20 faults."""
+    stored = []
+    wrongs: list[Wrong] = []
+    for position, value in enumerate(values):
+        try:
+            stored.append(item.accept(value, from_json=from_json))
+        except Wrong as wrong:
+            wrongs += wrong.beneath(f"[{position}]")
+            if len(wrongs) >= 20:
+                break
+    if wrongs:
+        raise together(wrongs)
+    return stored

@@ -1,61 +1,15 @@
-"""Defines the formats of lists and objects, which are stored as JSON text."""
+"""Defines the formats of objects and of lists of them, which are stored as JSON text."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from msgspec import Raw
 from msgspec.json import decode
 
-from gateway.records.values import formats
-from gateway.records.values.formats import Format, Wrong, together
+from gateway.records.values.formats import Format, Wrong, composite, items, list_by, together
 from gateway.records.values.schemas import or_null
 from gateway.records.values.strictjson import depth, dumps
-
-
-def ids_of(noun: str, most: int = 100) -> Format:
-    """Return the format of a list of ids without repeats, stored as JSON text."""
-    return list_of(formats.id_of(noun), most)
-
-
-def tags() -> Format:
-    """Return the format of up to 50 short labels without repeats, stored as JSON text."""
-    return list_of(formats.title(64), 50)
-
-
-def list_of(item: Format, most: int, least: int = 0) -> Format:
-    """Return the format of a list without repeats, stored as JSON text."""
-
-    def parts(value: Any, from_json: bool) -> str:
-        if not isinstance(value, list):
-            raise Wrong("wrong_type", "Send an array.")
-        if len(value) > most:
-            raise Wrong("too_many", "Send at most {most} items.", most=most)
-        if len(value) < least:
-            raise Wrong("too_few", f"Send at least {{least}} item{'s' * (least > 1)}.", least=least)
-        return dumps(list(dict.fromkeys(items(item, value, from_json))))
-
-    schema: dict[str, Any] = {"type": "array", "items": item.schema, "maxItems": most}
-    if least:
-        schema["minItems"] = least
-    shown = _shown_list(schema, item)
-    return composite(parts, schema, _show_each(item), shown, is_json=item.show is None)
-
-
-def composite(
-    parts: Callable[[Any, bool], Any],
-    schema: Mapping[str, Any],
-    show: Callable[[Any], Any] | None = None,
-    shown: Mapping[str, Any] | None = None,
-    *,
-    is_json: bool = False,
-) -> Format:
-    """Return the format of a list or an object that checks its parts one by one."""
-
-    def check(value: Any) -> Any:
-        return parts(value, False)
-
-    return Format(check, schema, show, shown, parts=parts, is_json=is_json)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -76,20 +30,7 @@ def objects(members: Sequence[Member], most: int, least: int = 0) -> Format:
         return dumps(several(item, value, from_json, most, least))
 
     schema = list_schema(item, most, least)
-    shown = _shown_list(schema, item)
-    return composite(parts, schema, _show_each(item), shown, is_json=item.show is None)
-
-
-def _show_each(item: Format) -> Callable[[str], Any]:
-    """Return a function from a list's JSON text to its items in their JSON form."""
-    show = item.show
-    if show is None:
-        return decode
-    return lambda text: [show(value) for value in decode(text)]
-
-
-def _shown_list(schema: Mapping[str, Any], item: Format) -> Mapping[str, Any] | None:
-    return None if item.shown is None else {**schema, "items": item.shown}
+    return list_by(parts, schema, item)
 
 
 def several(item: Format, value: Any, from_json: bool, most: int, least: int = 0) -> list[Any]:
@@ -165,22 +106,6 @@ def object_text(members: Sequence[Member]) -> Format:
         return decode(text) if show is None else show(decode(text))
 
     return composite(parts, inner.schema, shown, inner.shown, is_json=show is None)
-
-
-def items(item: Format, values: Sequence[Any], from_json: bool) -> list[Any]:
-    """Return the stored form of each item. Raises Wrong with the places of up to 20 faults."""
-    stored = []
-    wrongs: list[Wrong] = []
-    for position, value in enumerate(values):
-        try:
-            stored.append(item.accept(value, from_json=from_json))
-        except Wrong as wrong:
-            wrongs += wrong.beneath(f"[{position}]")
-            if len(wrongs) >= 20:
-                break
-    if wrongs:
-        raise together(wrongs)
-    return stored
 
 
 def free_object(most_bytes: int = 16_384, most_depth: int = 8) -> Format:

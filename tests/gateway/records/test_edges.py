@@ -73,7 +73,7 @@ def test_the_longest_text_of_a_format(kind: Format, most: str, code: str) -> Non
 
 def test_a_masked_cnpj_is_stored_unchanged_and_a_pix_key_is_not() -> None:
     masked = "11.222.333/0001-81"
-    assert formats.cnpj().check(masked) == masked
+    assert cnpj.cnpj().check(masked) == masked
     assert pix_key().check(masked) == cnpj.normal(masked) == re.sub(r"\D", "", masked)
 
 

@@ -53,7 +53,7 @@ GOOD: list[tuple[Format, list[Any]]] = [
          "a.com:1", "a.com:9999/x", "a.com:59999", "http://a:60000", "a.com:64999", "a.com:65535"],
     ),
     (
-        formats.cnpj(),
+        cnpj.cnpj(),
         ["11222333000181", "11.222.333/0001-81", "12.ABC.345/01DE-35", "12abc34501de35",
          "00000000000191", "12.abc.345/01de-35"],
     ),
@@ -68,8 +68,8 @@ GOOD: list[tuple[Format, list[Any]]] = [
     ),
     (formats.one_of("low", "high"), ["low", "high"]),
     (formats.id_of("deal"), ["0" * 24, "ABCDEF0123456789abcdef00"]),
-    (nested.ids_of("deal", 2), [[], ["0" * 24], ["0" * 24, "1" * 24]]),
-    (nested.tags(), [[], ["a"], [str(i) for i in range(50)]]),
+    (formats.ids_of("deal", 2), [[], ["0" * 24], ["0" * 24, "1" * 24]]),
+    (formats.tags(), [[], ["a"], [str(i) for i in range(50)]]),
     (nested.free_object(), [{}, {"a": [{"b": None}]}, {"n": 10**30}, {"é": "x" * 16_000}]),
 ]  # fmt: skip
 
@@ -96,7 +96,7 @@ BAD: list[tuple[Format, str, list[Any]]] = [
          "http://a.com:99999/x", "a.com:100000", "a.com:", "a.com:x", "a.com:-1"],
     ),
     (
-        formats.cnpj(), "invalid_cnpj",
+        cnpj.cnpj(), "invalid_cnpj",
         ["", "11222333000182", "11.222.333/0001-8", "00000000000000", "1122233300018",
          "112223330001811", "١١٢٢٢٣٣٣٠٠٠١٨١", "12ABC34501DE36", "12ABC34501DEXX",
          "11111111111111", "１１222333000181"],
@@ -121,11 +121,11 @@ BAD: list[tuple[Format, str, list[Any]]] = [
     (instants.instant(), "wrong_type", [1700000000, None]),
     (formats.one_of("low", "high"), "not_allowed", ["", "Low", "mid", 1, None, ["low"], {}]),
     (formats.id_of("deal"), "invalid_reference", ["", "x" * 24, "0" * 23, "０" * 24]),
-    (nested.ids_of("deal", 2), "too_many", [["0" * 24, "1" * 24, "2" * 24]]),
-    (nested.tags(), "too_many", [[str(i) for i in range(51)], ["a"] * 51]),
-    (nested.tags(), "wrong_type", ["a", {"a": 1}, [1], None]),
-    (nested.tags(), "too_long", [["x" * 65]]),
-    (nested.tags(), "blank", [[" "]]),
+    (formats.ids_of("deal", 2), "too_many", [["0" * 24, "1" * 24, "2" * 24]]),
+    (formats.tags(), "too_many", [[str(i) for i in range(51)], ["a"] * 51]),
+    (formats.tags(), "wrong_type", ["a", {"a": 1}, [1], None]),
+    (formats.tags(), "too_long", [["x" * 65]]),
+    (formats.tags(), "blank", [[" "]]),
     (nested.free_object(), "wrong_type", [[], "x", None]),
     (nested.free_object(), "too_deep", [{"a": [[[[[[[[1]]]]]]]]}]),
     (nested.free_object(), "too_long", [{"a": "x" * 16_384}]),
@@ -152,14 +152,14 @@ def test_invalid_values_are_refused_with_a_code(
 
 def test_all_faults_of_a_list_are_reported_with_their_places() -> None:
     with pytest.raises(Wrong) as caught:
-        nested.tags().accept(["ok", 1, "fine", " "])
+        formats.tags().accept(["ok", 1, "fine", " "])
     found = [(w.at, w.code) for w in (caught.value, *caught.value.more)]
     assert found == [("[1]", "wrong_type"), ("[3]", "blank")]
 
 
 def test_a_long_list_reports_only_the_first_faults() -> None:
     with pytest.raises(Wrong) as caught:
-        nested.ids_of("deal", 100_000).accept([0] * 100_000)
+        formats.ids_of("deal", 100_000).accept([0] * 100_000)
     assert len(caught.value.more) == 19
 
 

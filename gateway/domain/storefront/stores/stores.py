@@ -32,12 +32,12 @@ STORES = Resource(
         ),
         Field("name", "name", formats.title(), "Name of the store.", "Coffee Shop", required=True),
         Field(
-            "aliases", "aliases", nested.list_of(hostnames.hostname(), 20),
+            "aliases", "aliases", formats.list_of(hostnames.hostname(), 20),
             "Further hostnames of the store, such as the one with www.",
             ["www.shop.example.com"], default="[]",
         ),
         Field(
-            "allowedOrigins", "allowed_origins", nested.list_of(hostnames.origin(), 20),
+            "allowedOrigins", "allowed_origins", formats.list_of(hostnames.origin(), 20),
             "Origins of the web pages that may call the storefront of this store.",
             ["https://shop.example.com"], default="[]",
         ),
@@ -47,11 +47,11 @@ STORES = Resource(
                 (
                     Member("issuer", formats.url(), "The issuer, as in its tokens.", required=True),
                     Member(
-                        "clientIds", nested.list_of(formats.title(255), 20),
+                        "clientIds", formats.list_of(formats.title(255), 20),
                         "The accepted audiences of its tokens.", required=True,
                     ),
                     Member(
-                        "trustedDomains", nested.list_of(hostnames.hostname(), 50),
+                        "trustedDomains", formats.list_of(hostnames.hostname(), 50),
                         "Domains whose verified email addresses it may link to an account.",
                     ),
                     Member(
@@ -130,7 +130,7 @@ STORES = Resource(
         ),
         Field(
             "paymentMethods", "payment_methods",
-            nested.list_of(formats.one_of(*documents.METHODS), len(documents.METHODS), 1),
+            formats.list_of(formats.one_of(*documents.METHODS), len(documents.METHODS), 1),
             "Methods of payment that a checkout accepts.", ["pix", "card"],
             default=dumps(documents.METHODS), nullable=False,
         ),
