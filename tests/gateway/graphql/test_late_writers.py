@@ -8,8 +8,7 @@ import pytest
 
 from gateway.domain.storefront.carts import changes
 from gateway.domain.storefront.catalogue import reviews
-from gateway.domain.storefront.checkouts import form
-from gateway.domain.storefront.checkouts.checkout import checkout
+from gateway.domain.storefront.checkouts.checkout import checkout, read_input
 from gateway.domain.storefront.checkouts.repeats import Tokens
 from gateway.domain.storefront.mail import mails
 from gateway.domain.storefront.orders import order_addresses
@@ -134,7 +133,7 @@ async def test_a_repeat_finds_its_order_though_the_next_cart_is_filled(shop: Sho
     product_id = record_id(product, "Product", "id")
     visitor = await guest(shop)
     ring = shop.api.site.app[KEYRING]
-    wanted = form.read({**BUYER, "idempotencyKey": "k1"})
+    wanted = read_input({**BUYER, "idempotencyKey": "k1"})
 
     async def fill() -> None:
         await shop.db.write(changes.add, visitor, product_id, 1, limiting=True)

@@ -11,8 +11,7 @@ from gateway.domain.imports.importing import Importing
 from gateway.domain.privacy import certificates, persons
 from gateway.domain.privacy.persons import Persons
 from gateway.domain.storefront.carts import changes
-from gateway.domain.storefront.checkouts import form
-from gateway.domain.storefront.checkouts.checkout import checkout
+from gateway.domain.storefront.checkouts.checkout import checkout, read_input
 from gateway.domain.storefront.checkouts.repeats import Tokens
 from gateway.domain.storefront.privacy import customer_erasure
 from gateway.records.audit import Actor
@@ -340,7 +339,7 @@ async def test_a_checkout_at_the_same_time_is_erased_or_a_new_person(shop: Shop)
         await changes.add(tx, visitor, product_id, 1, limiting=True)
 
     await shop.db.write(fill)
-    wanted = form.read({**BUYER, "idempotencyKey": "k1"})
+    wanted = read_input({**BUYER, "idempotencyKey": "k1"})
 
     async def order(tx: Tx) -> Any:
         return await checkout(tx, visitor, wanted, Tokens("access", "cart"), ring, 3)

@@ -1,10 +1,11 @@
-"""Takes checkouts: counts them, and orders the cart of a visitor in one transaction.
+"""Takes checkouts: checks and counts them, and orders the cart of a visitor in one transaction.
 
 The transaction locks the cart, its products by id, the holders of unpaid orders, the coupon, the
 contact, and then the numbers. It is one module because a checkout is refused, repeated or undone as
 a whole.
 """
 
+import hashlib
 from base64 import urlsafe_b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,7 +14,7 @@ from typing import Any
 from msgspec import json
 
 from gateway.domain.contacts.upsert import ContactDetails, upsert
-from gateway.domain.sales import coupons, discounts, placing, unpaid
+from gateway.domain.sales import coupons, discounts, documents, placing, unpaid
 from gateway.domain.sales.discounts import Discount
 from gateway.domain.sales.document_lines import Line
 from gateway.domain.sales.orders import ORDERS
@@ -24,18 +25,77 @@ from gateway.domain.storefront.carts.contents import Contents, Warn, contents, p
 from gateway.domain.storefront.carts.rows import Cart, CartTokens
 from gateway.domain.storefront.checkouts import budgets, repeats
 from gateway.domain.storefront.checkouts.budgets import NO_LIMITS, CheckoutRates, UnpaidLimits
-from gateway.domain.storefront.checkouts.form import CheckoutInput, read
-from gateway.domain.storefront.checkouts.repeats import Tokens
+from gateway.domain.storefront.checkouts.repeats import Key, Tokens
 from gateway.domain.storefront.stores import shipping
 from gateway.domain.storefront.stores.shipping import Option
 from gateway.domain.storefront.visitors.shopper import Shopper
 from gateway.records import actions
 from gateway.records.errors import Fault, Refusal
-from gateway.records.record import Record
+from gateway.records.record import Record, check
+from gateway.records.resource import Field, Form
+from gateway.records.values import formats, nested, numbers, postal, taxpayer
+from gateway.records.values.folding import filled
 from outbox.database.transaction import Database, Tx
 from outbox.durations import DAY
 from outbox.ids import digest_of
 from outbox.webhooks.secrets import KeyRing
+
+CHECKOUT = Form(
+    noun="checkout",
+    description="What a buyer sends with an order.",
+    fields=(
+        Field("email", "email", formats.email(), "Email.", "maria@example.com", required=True),
+        Field("name", "name", formats.title(), "Name.", "Maria da Silva", required=True),
+        Field("phone", "phone", formats.phone(), "Phone number.", "(11) 98888-7777"),
+        Field("document", "document", taxpayer.taxpayer(), "CPF or CNPJ.", "529.982.247-25"),
+        Field(
+            "address", "address", nested.object_text(postal.ADDRESS), "Address of the delivery.",
+            postal.EXAMPLE,
+        ),
+        Field(
+            "paymentMethod", "payment_method", formats.one_of(*documents.METHODS),
+            "Method of payment.", "pix", default="pix",
+        ),
+        Field("notes", "notes", formats.text(5_000), "Notes for the store.", "Ring twice."),
+        Field(
+            "expectedTotal", "expected_total", numbers.integer(0, numbers.MOST_CENTAVOS),
+            "The total that the buyer agreed to, in centavos.", 17_550,
+        ),
+        Field(
+            "idempotencyKey", "key", formats.title(255), "A key of the client.",
+            "6b7f0c1e-order-1042",
+        ),
+    ),
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class CheckoutInput:
+    """The checked input of a checkout."""
+
+    buyer: Mapping[str, Any]
+    """The buyer's columns of an order."""
+    key: Key | None
+    expected_total: int | None
+    """The total that the buyer agreed to, in centavos; None for the one that was shown last."""
+
+    @property
+    def address(self) -> Mapping[str, Any] | None:
+        text = self.buyer.get("address")
+        address: Mapping[str, Any] | None = None if text is None else json.decode(text)
+        return address
+
+
+def read_input(sent: Mapping[str, Any]) -> CheckoutInput:
+    """Check the input of a checkout. Raises every fault of its values."""
+    draft = check(CHECKOUT, filled(sent), creating=True)
+    draft.must_hold()
+    buyer = dict(draft.values)
+    key = buyer.pop("key", None)
+    text = json.encode(buyer, order="sorted")
+    expected_total = buyer.pop("expected_total", None)
+    repeat = None if key is None else Key(key, hashlib.sha256(text).digest())
+    return CheckoutInput(buyer, repeat, expected_total)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +145,7 @@ class Checkouts:
         Only a checkout that makes an order counts, and a repeat is answered beyond the rates, too.
         See `checkout` for the result; raises rate_limited besides its refusals.
         """
-        checked, db, store = read(sent), self._db, visitor.store
+        checked, db, store = read_input(sent), self._db, visitor.store
         access = urlsafe_b64encode(db.ids.token(32)).rstrip(b"=").decode()
         new = Tokens(access, self._carts.new(store.id, store.owner_id))
         done: Ordered | Refused | None
@@ -159,13 +219,13 @@ async def checkout(
     holders = budgets.holders(visitor, form.buyer["email"], priced.total, limits, ring)
     order = await _place(tx, visitor, sale, tokens, holders)
     if form.key is not None:
-        await repeats.keep(tx, visitor, form, order.id, tokens, ring)
+        await repeats.keep(tx, visitor, form.key, order.id, tokens, ring)
     return Ordered(order, tokens, (*priced.warnings, *_cheaper(priced, agreed)))
 
 
 async def repeated(tx: Tx, visitor: Shopper, form: CheckoutInput, ring: KeyRing) -> Ordered | None:
     """Return the order that this request made before, or None. Raises idempotency_mismatch."""
-    earlier = None if form.key is None else await repeats.find(tx, visitor, form, ring)
+    earlier = None if form.key is None else await repeats.find(tx, visitor, form.key, ring)
     if earlier is None:
         return None
     order_id, tokens = earlier

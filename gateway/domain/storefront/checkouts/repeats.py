@@ -7,7 +7,6 @@ response repeats the request with the old token.
 
 from msgspec import Struct, json
 
-from gateway.domain.storefront.checkouts.form import CheckoutInput
 from gateway.domain.storefront.visitors.shopper import Shopper
 from gateway.records.errors import Fault, Refusal
 from gateway.records.idempotency import KEPT
@@ -15,6 +14,14 @@ from outbox.database.expiry import Expiry
 from outbox.database.transaction import Tx
 from outbox.ids import digest_of
 from outbox.webhooks.secrets import KeyRing, SealBroken
+
+
+class Key(Struct, frozen=True):
+    """The idempotency key of a request."""
+
+    text: str
+    fingerprint: bytes
+    """A digest of the values; equal for repeats of a request."""
 
 
 class Tokens(Struct, frozen=True):
@@ -40,9 +47,7 @@ on conflict (store_id, visitor, key) do update set fingerprint = excluded.finger
 EXPIRY = Expiry("checkouts", "store_id, visitor, key", "created_at", KEPT)
 
 
-async def find(
-    tx: Tx, visitor: Shopper, form: CheckoutInput, ring: KeyRing
-) -> tuple[str, Tokens] | None:
+async def find(tx: Tx, visitor: Shopper, key: Key, ring: KeyRing) -> tuple[str, Tokens] | None:
     """Return the id and the tokens of the order that this request made before, or None.
 
     Raises idempotency_mismatch when the key was used with other values.
@@ -50,10 +55,10 @@ async def find(
     name = _name(visitor, visitor.cart_token)
     if name is None:
         return None
-    row = await tx.one(_FIND, visitor.store.id, form.key, name, tx.now - KEPT)
+    row = await tx.one(_FIND, visitor.store.id, key.text, name, tx.now - KEPT)
     if row is None:
         return None
-    if bytes(row["fingerprint"]) != form.fingerprint:
+    if bytes(row["fingerprint"]) != key.fingerprint:
         message = "This key was used for another order; use a new one for a new order."
         fault = Fault("idempotencyKey", "mismatch", message)
         raise Refusal("idempotency_mismatch", message, faults=[fault])
@@ -65,14 +70,14 @@ async def find(
 
 
 async def keep(
-    tx: Tx, visitor: Shopper, form: CheckoutInput, order_id: str, tokens: Tokens, ring: KeyRing
+    tx: Tx, visitor: Shopper, key: Key, order_id: str, tokens: Tokens, ring: KeyRing
 ) -> None:
     """Store the order under the key of the request."""
     sealed = ring.seal(json.encode(tokens), order_id)
     names = {_name(visitor, visitor.cart_token), _name(visitor, tokens.cart)}
     for name in sorted(filter(None, names)):
         await tx.run(
-            _KEEP, visitor.store.id, name, form.key, form.fingerprint, order_id, sealed,
+            _KEEP, visitor.store.id, name, key.text, key.fingerprint, order_id, sealed,
             tx.now,
         )  # fmt: skip
 

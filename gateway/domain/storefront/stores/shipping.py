@@ -10,6 +10,8 @@ from gateway.records.record import Record
 from gateway.records.values import cep as ceps
 from gateway.records.values.formats import Wrong
 
+NO_RULES = "[]"
+"""The stored rules of a store without any, which sells goods without a way to ship."""
 _CEP = ceps.cep()
 
 
@@ -54,11 +56,6 @@ def cep_of(text: str) -> str:
     except Wrong as wrong:
         raise _refusal("invalid_cep", "cep", wrong.message) from None
     return cep
-
-
-def charges(store: Record) -> bool:
-    """Return whether the store has rules, so that goods are sold only with a way to ship."""
-    return bool(_rules(store["shipping_rules"]))
 
 
 def options(store: Record, cep: str, total: int) -> Sequence[Option]:
