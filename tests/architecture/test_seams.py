@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import ast
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 
 from tests.architecture.tree import ROOT
@@ -60,3 +62,24 @@ def test_no_private_attribute_is_patched() -> None:
         for name in patched(ast.parse(text))
     }
     assert found == LEFT
+
+
+APPLY = """
+import os
+from tests.system.broken_serve import RULES
+for name, rule in RULES.items():
+    if not os.fork():
+        rule()
+        os._exit(0)
+    if os.wait()[1]:
+        print(name)
+"""
+"""Each rule in a process of its own, since it stays."""
+
+
+def test_each_broken_rule_finds_what_it_breaks() -> None:
+    """A rule that renamed parts no longer have would show nothing in `make proof`."""
+    run = subprocess.run(
+        [sys.executable, "-c", APPLY], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert run.stdout == "", run.stderr

@@ -50,9 +50,22 @@ HOUR = 3_600_000_000
 NO_BOUND = 1 << 62
 
 
+class Exchanged:
+    """A module whose parts are exchanged. Raise AttributeError for one that it does not have."""
+
+    def __init__(self, name: str) -> None:
+        vars(self)["module"] = import_module(name)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(vars(self)["module"], name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        getattr(self, name)
+        setattr(vars(self)["module"], name, value)
+
+
 def module(name: str) -> Any:
-    """Return a module whose parts are exchanged."""
-    return import_module(name)
+    return Exchanged(name)
 
 
 class Pledges:
@@ -355,7 +368,7 @@ def no_budgets() -> None:
     """Read lists as a whole, whatever their size, without a memory budget."""
     module("gateway.records.statements").BESIDE = NO_BOUND
     module("gateway.records.query").MOST = 1_000
-    budget = module("gateway.server.http.admission").Budget
+    budget = module("gateway.server.http.answers").Budget
     budget.take = lambda self, holder, size, *, must=False: True
     budget.give = lambda self, holder, size: None
 
@@ -389,10 +402,9 @@ def patient_server() -> None:
 
 def unmetered_lists() -> None:
     """Read each list at the price of a page, past any number of records, and without turns."""
-    query, queue = module("gateway.records.query"), module("outbox.database.sqlite.threads")
-    query.FAR = query.FARTHEST = queue.LONG_SECONDS = NO_BOUND
-    module("outbox.database.sqlite.threads").LONG_SECONDS = NO_BOUND
-    query.OWNED_OF_FEW, queue.owner_of = query.OWNED, lambda _: ""
+    query, threads = module("gateway.records.query"), module("outbox.database.sqlite.threads")
+    query.FAR = query.FARTHEST = threads.LONG_SECONDS = NO_BOUND
+    query.OWNED_OF_FEW, threads.owner_of = query.OWNED, lambda _: ""
 
     async def read(request: web.Request, actor: Any, kind: str, unit: Any, *args: Any) -> Any:
         return await request.app[DB].read(unit, *args)
@@ -421,9 +433,8 @@ def any_number_of_values() -> None:
 
 def any_document() -> None:
     """Validate GraphQL documents of any size."""
-    vars(module("gateway.graphql.parsed_documents")).update(
-        must_be_short=lambda _: None, TOKENS=None
-    )
+    documents = module("gateway.graphql.parsed_documents")
+    documents.must_be_short, documents.TOKENS = lambda _: None, None
     for limit in (
         "DEPTH", "ALIASES", "FIELDS", "MUTATIONS", "DIRECTIVES", "OPERATIONS", "FRAGMENTS",
         "SHARED", "PAIRS", "VISITS",
