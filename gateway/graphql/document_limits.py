@@ -1,9 +1,9 @@
-"""Measures a document and refuses one beyond a limit: its text before anything parses it, and its
-tree in one walk before it is validated.
+"""Refuses documents beyond a limit: by their text before parsing, by their tree before validation.
 
 The parser calls itself for each bracket, so a document that nests deeper than the stack must not
-reach it. Each fragment is measured once, and its figures are added where it is spread. Nothing is
-expanded: twenty fragments that each spread the next one twice are measured in microseconds.
+reach it. The tree is measured in one walk. Each fragment is measured once, and its figures are
+added where it is spread. Nothing is expanded: twenty fragments that each spread the next one twice
+are measured in microseconds.
 """
 
 import re
