@@ -168,15 +168,13 @@ async def _customer(tx: Tx, customer: Row) -> None:
             return
         other = await tx.one(
             "select record_id from customer_emails where store_id = $1 and value = $2",
-            claim["store_id"],
-            folded,
-        )
+            claim["store_id"], folded,
+        )  # fmt: skip
         if other is None:
             await tx.run(
                 "update customer_emails set value = $2 where record_id = $1",
-                customer["id"],
-                folded,
-            )
+                customer["id"], folded,
+            )  # fmt: skip
             return
         log.warning(
             "email_taken_twice", kind="client", id=customer["id"], other_id=other["record_id"]

@@ -37,9 +37,8 @@ async def step(tx: Tx) -> bool:
     kind, text = left["kind"], _TEXTS[left["kind"]]
     rows = await tx.all(
         f"select id, {text} as text from {kind} where id > $1 order by id limit $2",
-        left["place"],
-        BATCH,
-    )
+        left["place"], BATCH,
+    )  # fmt: skip
     if not rows:
         await tx.run("delete from unsearched where kind = $1", kind)
         return True
