@@ -20,7 +20,7 @@ from outbox.clock import Clock
 
 MOST_TIMES = 1.4
 """Others may take so many times as long beside a step as without."""
-SHORTEST = 0.0005
+SHORTEST = 0.001
 """A delay of less than this (seconds) is none: it is within what a write varies by."""
 KEPT = 64
 """Times of others that are compared."""
