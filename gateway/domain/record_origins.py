@@ -89,7 +89,7 @@ def _each(resource: Resource, sent: Mapping[str, Any], take: Take) -> Mapping[st
         if isinstance(value, str):
             replaced[field.name] = take(value)
         elif isinstance(value, list):
-            replaced[field.name] = [take(one) if isinstance(one, str) else one for one in value]
+            replaced[field.name] = [take(item) if isinstance(item, str) else item for item in value]
     lines = sent.get(_LINES)
     if isinstance(lines, list):
         replaced[_LINES] = [_line(line, take) for line in lines]

@@ -46,7 +46,7 @@ async def find(tx: Tx, actor: Actor, resources: Sequence[Resource], text: str) -
         return []
     counted = await tx.all(_TOTALS, actor.owner_id)
     totals = {row["kind"]: row["n"] for row in counted}
-    found: list[Found] = []
+    groups: list[Found] = []
     parties: dict[str, list[str]] = {}
     for resource in resources:
         if not totals.get(resource.table):
@@ -54,10 +54,10 @@ async def find(tx: Tx, actor: Actor, resources: Sequence[Resource], text: str) -
         named = parties if resource.heading == "number" else {}
         cut = totals[resource.table] > LOOKED_AT
         records = await _of(tx, actor, resource, text, named, cut=cut)
-        parties[resource.table] = [one.id for one in records[:SHOWN]]
+        parties[resource.table] = [record.id for record in records[:SHOWN]]
         if records:
-            found.append(Found(resource, records[:SHOWN], len(records) > SHOWN, cut))
-    return found
+            groups.append(Found(resource, records[:SHOWN], len(records) > SHOWN, cut))
+    return groups
 
 
 async def _of(

@@ -52,15 +52,15 @@ class Included:
 
 def offered(resource: Resource, by_table: Mapping[str, Resource]) -> dict[str, Include]:
     """Return what responses with a resource can include, by name: `company` of `companyId`."""
-    found = {}
+    offers = {}
     for its, to in resource.references:
         tables = to.tables or {"": to.table}
         targets = {kind: by_table[table] for kind, table in tables.items() if table in by_table}
         if targets:
             name = _name(its)
             by = resource.named[to.by].column if to.by else ""
-            found[name] = Include(name, its, targets, by)
-    return found
+            offers[name] = Include(name, its, targets, by)
+    return offers
 
 
 async def one(

@@ -80,8 +80,8 @@ class Query:
         """
         self.of_few = True
         owned = OWNED_OF_FEW if _names_ids(offered) else OWNED
-        found = f"select id from {resource.table} where {owned} and {offered.sql} limit {most}"
-        self.narrow(f"id in ({found})", value)
+        subquery = f"select id from {resource.table} where {owned} and {offered.sql} limit {most}"
+        self.narrow(f"id in ({subquery})", value)
         self.ordered_by = "created_at + 0 desc, id desc"
 
 
@@ -239,8 +239,8 @@ def _too_far(walks: bool) -> Refusal:
 
 def conditions(resource: Resource, query: Query, now: int, zone: str) -> tuple[str, list[Any]]:
     """Return the WHERE condition and its parameters after the owner, who is `$1`."""
-    asked = [one for one in resource.filters if one.name in query.filters]
-    few = query.ids is not None or query.of_few or any(_names_ids(one) for one in asked)
+    asked = [field for field in resource.filters if field.name in query.filters]
+    few = query.ids is not None or query.of_few or any(_names_ids(field) for field in asked)
     where, args = OWNED_OF_FEW if few else OWNED, list[Any]()
 
     def narrow(sql: str, value: Any) -> None:
@@ -260,8 +260,8 @@ def conditions(resource: Resource, query: Query, now: int, zone: str) -> tuple[s
         where += f" and {sought}"
     if query.ids is not None:
         places = []
-        for one in dict.fromkeys(query.ids):
-            args.append(one)
+        for record_id in dict.fromkeys(query.ids):
+            args.append(record_id)
             places.append(f"${len(args) + 1}")
         where += f" and id in ({', '.join(places)})"
     for offered in asked:

@@ -202,13 +202,13 @@ def unknown_members(schema: Mapping[str, Any], value: Any, at: str) -> list[str]
     named = schema.get("properties")
     if named is None or not isinstance(value, dict):
         return []
-    found = []
+    paths = []
     for name, member in value.items():
         if name in named:
-            found += unknown_members(named[name], member, f"{at}.{name}")
+            paths += unknown_members(named[name], member, f"{at}.{name}")
         else:
-            found.append(f"{at}.{name}")
-    return found
+            paths.append(f"{at}.{name}")
+    return paths
 
 
 def _take(draft: Draft, field: Field, value: Any, *, from_json: bool) -> None:

@@ -25,9 +25,9 @@ def must_reach(request: web.Request, caller: Actor) -> None:
     areas = areas_of(request.path)
     named = request.query_string and "include" in request.query
     if named or not areas or not all(reaches(caller, area) for area in areas):
-        chosen = ", ".join(sorted(caller.resources or ()))
-        what = "include" if named else " and ".join(areas) or "this path"
-        text = f"This API key is only for {chosen}, not for {what}; use a key for all resources."
+        allowed = ", ".join(sorted(caller.resources or ()))
+        target = "include" if named else " and ".join(areas) or "this path"
+        text = f"This API key is only for {allowed}, not for {target}; use a key for all resources."
         raise Refusal("forbidden", text)
 
 

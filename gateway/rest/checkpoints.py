@@ -74,7 +74,9 @@ async def list_checkpoints(request: web.Request) -> web.Response:
         request, checkpoints.listed, caller, int(after) if after else None, limit + 1
     )
     shown, cursor = paging.cut(rows, limit, lambda row: str(row.number))
-    body = Checkpoints([_shown(one) for one in shown], UNSET if cursor is None else cursor)
+    body = Checkpoints(
+        [_shown(checkpoint) for checkpoint in shown], UNSET if cursor is None else cursor
+    )
     headers = {"Content-Type": JSON, **lists.link(request, cursor)}
     return web.Response(body=msgspec.json.encode(body), headers=headers)
 

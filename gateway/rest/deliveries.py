@@ -184,7 +184,7 @@ async def list_deliveries(request: web.Request) -> web.Response:
     caller = await authenticate(request)
     db, query = request.app[DB], request.query
     state = query.get("state", "all")
-    [only] = [one for one in log.FILTERS if one == state]
+    [only] = [name for name in log.FILTERS if name == state]
     after, limit = paging.page_of(query, delivery_search.is_cursor, delivery_search.PAGE)
     caller.must("read")
     wanted = delivery_search.Wanted(
@@ -197,8 +197,8 @@ async def list_deliveries(request: web.Request) -> web.Response:
     )  # fmt: skip
     now = db.clock.wall()
     data = [
-        Delivery(**members_of(one, page.active(one), now, page.waits.get(one.id)))
-        for one in page.deliveries
+        Delivery(**members_of(delivery, page.active(delivery), now, page.waits.get(delivery.id)))
+        for delivery in page.deliveries
     ]
     headers = {"Content-Type": JSON, **lists.link(request, page.after)}
     more = page.after is not None

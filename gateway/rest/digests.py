@@ -58,12 +58,12 @@ def digest_of(resource: Resource) -> Operation:
         start, end = _id(query.get("from", ""), "from") or FIRST, _id(query.get("to", ""), "to")
         if end is not None and end <= start:
             raise refused("to", "Send an id that is greater than `from`.")
-        found = await scan(
+        digest = await scan(
             request, caller, "reported", digests.digest, resource,
             start=start, end=end,
             parts=_parts(query.get("parts", "")),
         )  # fmt: skip
-        body = Digest([_shown(part) for part in found.parts], found.onward or UNSET)
+        body = Digest([_shown(part) for part in digest.parts], digest.onward or UNSET)
         return web.Response(
             body=msgspec.json.encode(body),
             headers={"Content-Type": JSON, "Cache-Control": "no-store"},

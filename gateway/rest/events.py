@@ -161,8 +161,8 @@ async def _numbered(request: web.Request, caller: Actor) -> web.Response:
     headers = {"Content-Type": "application/json", **lists.link(request, onward, "from")}
     body = Events(
         [
-            msgspec.structs.replace(_shown(one.event), sequence=one.sequence, state=one.state)
-            for one in page.entries
+            msgspec.structs.replace(_shown(entry.event), sequence=entry.sequence, state=entry.state)
+            for entry in page.entries
         ],
         page.onward is not None,
         next_from=UNSET if page.onward is None else page.onward,

@@ -69,11 +69,11 @@ def read(resource: Resource) -> Operation:
     async def handle(request: web.Request) -> web.StreamResponse:
         caller = await authenticate(request)
         record_id = request.match_info["id"]
-        chosen = selection_of(request, resource) if _selects(request) else None
-        if chosen is not None and chosen.includes:
-            return await selections.one(request, caller, resource, record_id, chosen)
+        selection = selection_of(request, resource) if _selects(request) else None
+        if selection is not None and selection.includes:
+            return await selections.one(request, caller, resource, record_id, selection)
         record = await request.app[DB].read(actions.read, caller, resource, record_id)
-        show_some = shown if chosen is None else chosen.shown
+        show_some = shown if selection is None else selection.shown
         [members] = show_some(resource, [record])
         return show(request, members, quoted(record.etag))
 
@@ -181,17 +181,17 @@ def page(resource: Resource, **of: str) -> Operation:
         if query.ids is not None and len(query.ids) > MOST:
             # Each hundred after the first costs as much as a page.
             request.app[LIMITS].read_more(caller.owner_id, (len(query.ids) - 1) // MOST)
-        chosen = selection_of(request, resource) if _selects(request) else None
-        if chosen is not None:
-            content, included = await selections.read(request, caller, resource, query, chosen)
+        selection = selection_of(request, resource) if _selects(request) else None
+        if selection is not None:
+            content, included = await selections.read(request, caller, resource, query, selection)
             cursor = text_of(resource, query, content.onward)
             envelope = lists.envelope(content, query.page, query.limit, cursor)
             link = lists.link(request, cursor)
-            if not chosen.includes:
+            if not selection.includes:
                 return lists.page(
-                    request, caller, resource, content, envelope, headers=link, show=chosen.shown
+                    request, caller, resource, content, envelope, headers=link, show=selection.shown
                 )
-            records = lists.pieces(request, caller, resource, content, chosen.shown)
+            records = lists.pieces(request, caller, resource, content, selection.shown)
             head = lists.flow(records, envelope)
             return selections.page(request, caller, head, link, included)
         kind = costly(resource, query)

@@ -64,17 +64,17 @@ def of_records(entry: Entry) -> tuple[Route, ...]:
     """Return the routes of a resource: list and read, and what requests may do with it."""
     of = entry.resource
     path = path_of(of)
-    one = f"{path}/{{id}}"
+    record_path = f"{path}/{{id}}"
     routes: list[Route] = [("GET", path, page(of))]
     if entry.create is not None:
         routes.append(("POST", path, records.create(of, entry.create)))
         routes.append(("POST", f"{path}/batch", batches.batch(of, entry.create)))
-    routes.append(("GET", one, records.read(of)))
+    routes.append(("GET", record_path, records.read(of)))
     if entry.change is not None:
         changing = records.change(of, entry.change, CHANGES.get(of.plural, ()))
-        routes += (("PUT", one, changing), ("PATCH", one, changing))
+        routes += (("PUT", record_path, changing), ("PATCH", record_path, changing))
     if of.deletable:
-        routes.append(("DELETE", one, records.remove(of, entry.remove)))
+        routes.append(("DELETE", record_path, records.remove(of, entry.remove)))
     return tuple(routes)
 
 

@@ -45,8 +45,8 @@ class Selection:
         omitted = dict(zip(kind.__struct_fields__, kind.__struct_defaults__, strict=True))
         names = [name for name in omitted if name in self.fields]
         return [
-            {name: value for name in names if (value := getattr(one, name)) is not omitted[name]}
-            for one in whole
+            {name: value for name in names if (value := getattr(record, name)) is not omitted[name]}
+            for record in whole
         ]
 
     def whole(self, resource: Resource, content: Page) -> Page:
@@ -83,9 +83,9 @@ def selection_of(request: web.Request, resource: Resource) -> Selection | None:
     if unknown and preferences.is_strict(request):
         of = [*(f"fields.{name}" for name in known), *(f"include.{name}" for name in offered)]
         raise preferences.unknown(unknown, "parameter", of)
-    chosen = frozenset(name for name in fields if name in known)
+    selected_fields = frozenset(name for name in fields if name in known)
     return Selection(
-        chosen | {"id"} if chosen else None,
+        selected_fields | {"id"} if selected_fields else None,
         [offered[name] for name in include if name in offered],
     )
 

@@ -78,7 +78,7 @@ def record(
         created_at=dates.show(webhook.created_at),
         updated_at=dates.show(webhook.updated_at),
         waiting=shown_wait(held) or UNSET,
-        warnings=[WebhookWarning("same_url", one.webhook.id, list(one.events)) for one in twins]
+        warnings=[WebhookWarning("same_url", twin.webhook.id, list(twin.events)) for twin in twins]
         or UNSET,
         oauth2=UNSET if webhook.oauth2 is None else _oauth2(webhooks.stored(webhook, ring).oauth2),
         format=next((mode for mode in MODES if mode == webhook.format), UNSET),

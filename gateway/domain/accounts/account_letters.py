@@ -44,10 +44,10 @@ async def letter(tx: Tx, mail: QueuedMail, post: Post) -> Letter | None:
 
 def _letter(mail: QueuedMail, user: Row, service: str, link: str, site: str) -> Letter:
     language = user["language"]
-    chosen = [texts.of(code) for code in ([language] if language else texts.BOTH)]
+    catalogs = [texts.of(code) for code in ([language] if language else texts.BOTH)]
 
     def of(key: str, between: str = " / ") -> str:
-        return between.join(one(f"account_mail.{key}") for one in chosen)
+        return between.join(catalog(f"account_mail.{key}") for catalog in catalogs)
 
     facts = {
         "time": _moment(mail.created_at, user["timezone"]),

@@ -21,18 +21,18 @@ async def allowed(tx: Tx, owner_id: str) -> Allowed:
     return Allowed(bool(row and row["mcp_deletes"]), bool(row and row["mcp_replays"]))
 
 
-async def allow(tx: Tx, actor: Actor, chosen: Allowed) -> None:
+async def allow(tx: Tx, actor: Actor, permissions: Allowed) -> None:
     """Set what the actor's account allows."""
     before = await allowed(tx, actor.owner_id)
     await tx.run(
         "update users set mcp_deletes = $2, mcp_replays = $3 where id = $1",
         actor.owner_id,
-        int(chosen.deletes),
-        int(chosen.replays),
+        int(permissions.deletes),
+        int(permissions.replays),
     )
     names = {
-        "mcpDeletes": before.deletes != chosen.deletes,
-        "mcpReplays": before.replays != chosen.replays,
+        "mcpDeletes": before.deletes != permissions.deletes,
+        "mcpReplays": before.replays != permissions.replays,
     }
     if changed := [name for name, differs in names.items() if differs]:
         audit.record(tx, actor, "updated", "account", actor.owner_id, changed)

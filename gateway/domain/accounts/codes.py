@@ -64,12 +64,12 @@ def step_of(secret: bytes, code: str, now: int, after: int) -> int | None:
     """
     here = now // (STEP_SECONDS * SECOND)
     hotp = HOTP(secret, DIGITS, HASH, enforce_key_length=False)
-    found = None
+    valid_step = None
     for step in range(here - DRIFT, here + DRIFT + 1):
         # All steps are compared, so that the time says nothing.
         if hmac.compare_digest(hotp.generate(max(0, step)), code.encode()) and step > after:
-            found = step
-    return found
+            valid_step = step
+    return valid_step
 
 
 def new_recovery_codes(ids: Ids) -> Sequence[str]:

@@ -50,8 +50,8 @@ class SignIn:
         try:
             user = None if NOT_TEXT.search(email) else await self._db.read(users.by_email, email)
             stored = None if user is None or user["disabled_at"] is not None else user
-            kept = None if stored is None else stored["password_hash"]
-            right, better = await self._passwords.check(kept, password, share)
+            password_hash = None if stored is None else stored["password_hash"]
+            right, better = await self._passwords.check(password_hash, password, share)
             if better is not None and stored is not None:
                 await self._db.write(users.rehash, stored["id"], stored["password_hash"], better)
         except BaseException:

@@ -182,8 +182,8 @@ async def set_email(tx: Tx, user_id: str, email: str, actor: Actor | None = None
     Raises conflict when another account has it. `actor` as in `change`.
     """
     await lock(tx, user_id)
-    user, other = await one(tx, user_id), await by_email(tx, email)
-    if other is not None and other["id"] != user_id:
+    user, holder = await one(tx, user_id), await by_email(tx, email)
+    if holder is not None and holder["id"] != user_id:
         text = "A user with this e-mail address already exists."
         raise Refusal("conflict", text, faults=[Fault("email", "taken", text)])
     folded = fold_email(email)

@@ -128,10 +128,10 @@ async def page(tx: Tx, actor: Actor, query: Query, after: str, size: int) -> Aud
     hit = f"case when {' and '.join(judged)} then 1 else 0 end" if judged else "1"
     sql = _PAGE.format(hit=hit, hint=hint, place=place, most=size + 1)
     rows = await tx.all(sql, *values)
-    found = [row for row in rows if row["id"] is not None]
-    shown = found[:size]
+    entries = [row for row in rows if row["id"] is not None]
+    shown = entries[:size]
     onward = None
-    if len(found) > size:
+    if len(entries) > size:
         onward = str(shown[-1]["id"])
     elif query.narrow and int(rows[0]["examined"]) == examined:
         onward = str(rows[0]["reached"])

@@ -75,12 +75,12 @@ class Registration:
     async def _give_up(self, kind: Kind) -> None:
         after = ""
         while page := await self._directory.page(kind, after):
-            mine = {(kind, one.value): one for one in page if one.cell == self._cell}
+            mine = {(kind, claim.value): claim for claim in page if claim.cell == self._cell}
             stored = await self._db.read(_stored, list(mine))
             await self._directory.reserve(
                 [
-                    Claim(kind, one.value, one.owner_id, holds=False)
-                    for key, one in mine.items()
+                    Claim(kind, claim.value, claim.owner_id, holds=False)
+                    for key, claim in mine.items()
                     if key not in stored
                 ]
             )

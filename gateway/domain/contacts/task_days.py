@@ -60,10 +60,10 @@ async def of_days(tx: Tx, actor: Actor, days: Sequence[int]) -> Mapping[int, Seq
     for day in days:
         first, last = dates.begin(day, actor.zone), dates.begin(day + DAY, actor.zone) - 1
         spans.append([day, first, last, min(day, first), max(day, last)])
-    found: dict[int, list[Due]] = {day: [] for day in days}
+    by_day: dict[int, list[Due]] = {day: [] for day in days}
     for row in await tx.all(_OF_DAYS, actor.owner_id, dumps(spans), MOST):
-        one = Due(
+        due = Due(
             row["id"], row["title"], row["due_at"], bool(row["due_day"]), bool(row["completed"])
         )
-        found[row["day"]].append(one)
-    return found
+        by_day[row["day"]].append(due)
+    return by_day

@@ -191,8 +191,8 @@ def _due(query: Query, compare: str, instant: int, day: int, due: str = "due_at"
 def _period(start: Bound | None, end: Bound | None, today: int, zone: str) -> tuple[int, int]:
     """Return the first and last instant of a calendar."""
     if start is None and end is None:
-        one, other = dates.month(today)
-        return dates.begin(one, zone), dates.Day(other).ends(zone)
+        first_day, last_day = dates.month(today)
+        return dates.begin(first_day, zone), dates.Day(last_day).ends(zone)
     first, last = start, end
     if last is None:
         assert first is not None, "one bound is set"

@@ -46,10 +46,10 @@ async def put(tx: Tx, actor: Actor, new: Draft, changes: Draft) -> tuple[Record,
     email = new.sent.get("email")
     if email is None:
         new.must_hold(() if _faulty(new, "email") else [Fault("email", "required", _REQUIRED)])
-    found = None if email is None else await _locked(tx, actor, fold_email(email))
-    if found is None:
+    contact = None if email is None else await _locked(tx, actor, fold_email(email))
+    if contact is None:
         return await actions.create(tx, actor, CONTACTS, new), True
-    return await actions.change(tx, actor, CONTACTS, found.id, changes), False
+    return await actions.change(tx, actor, CONTACTS, contact.id, changes), False
 
 
 def _faulty(draft: Draft, name: str) -> bool:

@@ -80,13 +80,13 @@ class Encoder:
 async def encoded(data: bytes) -> Picture:
     # -P: the folder of the program must not shadow modules of the library.
     # Nor shall a decoder that is taken over find the passwords of the server in its environment.
-    kept = {name: os.environ[name] for name in ENVIRONMENT if name in os.environ}
+    variables = {name: os.environ[name] for name in ENVIRONMENT if name in os.environ}
     try:
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-P", str(PROGRAM), str(LONGEST_SIDE),
             stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.DEVNULL,
-            env={**kept, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
+            env={**variables, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
         )  # fmt: skip
     except OSError:
         # The machine has no memory or no process left.

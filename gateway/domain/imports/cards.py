@@ -67,9 +67,9 @@ class CardFile:
 
     def _read(self, last: bool) -> Iterator[Line]:
         place = 0
-        while found := _BREAK.search(self._text, max(place, self._looked)):
-            yield from self._take(self._text[place : found.start()])
-            place, self._looked = found.end(), 0
+        while line_break := _BREAK.search(self._text, max(place, self._looked)):
+            yield from self._take(self._text[place : line_break.start()])
+            place, self._looked = line_break.end(), 0
             self._line += 1
         self._text = self._text[place:]
         # A return at the end may begin a break.

@@ -97,12 +97,12 @@ def fields_of(
     headings decides. Raises validation_error.
     """
     if named is None:
-        found = guess(resource, headings)
+        targets = guess(resource, headings)
     else:
         by_heading = _must_fit(resource, named, headings)
-        found = [by_heading.get(heading.casefold(), "") for heading in headings]
-    must_do(resource, found)
-    return found
+        targets = [by_heading.get(heading.casefold(), "") for heading in headings]
+    must_do(resource, targets)
+    return targets
 
 
 def guess(resource: Resource, headings: Sequence[str]) -> list[str]:
@@ -123,7 +123,7 @@ def guess(resource: Resource, headings: Sequence[str]) -> list[str]:
     labels = _labels(resource)
     _take(targets, ((place, labels.get(name, "")) for place, name in enumerate(keys)))
     for target, lists in table.fallback.items():
-        listed = next((one for one in lists if not one.isdisjoint(keys)), frozenset())
+        listed = next((group for group in lists if not group.isdisjoint(keys)), frozenset())
         if target not in targets:
             for place, name in enumerate(keys):
                 if name in listed and targets[place] in ("", "kind"):
@@ -158,14 +158,14 @@ def _labels(resource: Resource) -> Mapping[str, str]:
     }
 
 
-def left_out(resource: Resource, headings: Sequence[str], found: Sequence[str]) -> list[str]:
+def left_out(resource: Resource, headings: Sequence[str], targets: Sequence[str]) -> list[str]:
     """Return the headings of the columns that are not imported and say something of their own."""
     ignored = known.of(resource.plural).ignored
     # What the server itself gives a record stands in its own exports.
     ours = {*resource.forms, *(derived.name for derived in resource.derived)}
     return [
         heading
-        for heading, target in zip(headings, found, strict=False)
+        for heading, target in zip(headings, targets, strict=False)
         if heading and not target and heading not in ours and known.key(heading) not in ignored
     ]
 
@@ -197,17 +197,17 @@ def _must_fit(
     return {heading.casefold(): target for heading, target in named.items()}
 
 
-def must_do(resource: Resource, found: Sequence[str]) -> None:
+def must_do(resource: Resource, targets: Sequence[str]) -> None:
     """Raise validation_error when no line could be imported with these targets of the columns."""
-    if not any(found):
+    if not any(targets):
         raise _refused(
             "No heading is the name of a field; rename them, or send columns=Heading:field. "
             f"Fields: {', '.join(importable(resource))}."
         )
-    _must_go_together(resource, [target for target in found if target])
-    filled = set(map(field_of, filter(None, found)))
+    _must_go_together(resource, [target for target in targets if target])
+    filled = set(map(field_of, filter(None, targets)))
     lacking = [name for name in resource.required if name not in filled]
-    if lacking and {ID, resource.key}.isdisjoint(set(found) - {""}):
+    if lacking and {ID, resource.key}.isdisjoint(set(targets) - {""}):
         raise _refused(f"No column fills {', '.join(lacking)}, which a new record needs.")
 
 

@@ -32,12 +32,12 @@ async def find(tx: Tx, actor: Actor, names: Iterable[str]) -> dict[str, str]:
     The oldest of several counts. Nobody else creates one of these until the transaction ends.
     """
     wanted = sorted({fold(name) for name in names})
-    found: dict[str, str] = {}
+    ids: dict[str, str] = {}
     if wanted:
         await lock_all(tx, [f"{actor.owner_id} company {name}" for name in wanted])
         for row in await tx.all(_FIND, actor.owner_id, items(wanted)):
-            found.setdefault(row["sort_name"], row["id"])
-    return found
+            ids.setdefault(row["sort_name"], row["id"])
+    return ids
 
 
 async def create(tx: Tx, actor: Actor, name: str) -> str:

@@ -140,8 +140,8 @@ class Filling:
                 if not column.own and (listed := shop_cells.listed_images(cell)):
                     filled.values[target] = listed
                     del filled.cells[target]
-            elif found := shop_cells.images(plain(text) for _, text in these):
-                filled.values[target] = found
+            elif images := shop_cells.images(plain(text) for _, text in these):
+                filled.values[target] = images
         elif target in headings.grams():
             filled.grams, filled.unit = cell, target
         elif target == "description":
@@ -161,14 +161,14 @@ class Filling:
         taken: set[str] = set()
         for column, cell in these:
             for text in _BETWEEN[target].split(plain(cell)):
-                one = text.strip()
-                if not one or one.casefold() in taken:
+                value = text.strip()
+                if not value or value.casefold() in taken:
                     continue
                 if not taken:
-                    filled.cells[target] = one
+                    filled.cells[target] = value
                 elif self._has_notes:
-                    filled.lines.append(_line(column, one, labels))
-                taken.add(one.casefold())
+                    filled.lines.append(_line(column, value, labels))
+                taken.add(value.casefold())
 
     def _take_list(self, filled: Filled, target: str, these: Sequence[tuple[_Column, str]]) -> None:
         """Take the items of one list or of several, as the programs write them."""
@@ -192,13 +192,13 @@ class Filling:
         if joined := "\n\n".join(text for text in texts if text):
             filled.values["description"] = joined
 
-    def _name(self, filled: Filled, found: Mapping[str, Sequence[tuple[_Column, str]]]) -> None:
+    def _name(self, filled: Filled, by_target: Mapping[str, Sequence[tuple[_Column, str]]]) -> None:
         """Make the name from its parts, and find one for a record without any."""
         if "name" not in self._resource.creatable:
             return
-        parts = (plain(found[part][0][1]).strip() for part in NAMES if part in found)
-        if "name" not in filled.cells and (made := " ".join(filter(None, parts))):
-            filled.values["name"] = made
+        parts = (plain(by_target[part][0][1]).strip() for part in NAMES if part in by_target)
+        if "name" not in filled.cells and (full_name := " ".join(filter(None, parts))):
+            filled.values["name"] = full_name
         if "name" in filled.values or self._is_named:
             return
         if self._resource.plural == "contacts":
@@ -239,13 +239,13 @@ def _tags(cell: str) -> Iterable[str]:
     """Return the tags of a cell; the groups that Google itself makes have an asterisk."""
     if _JOINED.strip() in cell or cell.startswith("* "):
         parts: Iterable[str] = (
-            one.strip() for one in cell.split(_JOINED.strip()) if not one.strip().startswith("* ")
+            tag.strip() for tag in cell.split(_JOINED.strip()) if not tag.strip().startswith("* ")
         )
     elif quoted := _QUOTED.findall(cell):
         parts = quoted
     else:
         parts = re.split(";" if ";" in cell else ",", cell)
-    return [one for part in parts if (one := part.strip())]
+    return [tag for part in parts if (tag := part.strip())]
 
 
 def _size(text: str) -> str:

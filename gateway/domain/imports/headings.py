@@ -65,7 +65,7 @@ def of(plural: str) -> Headings:
         _places({name: of for name, of in table.items() if name not in _OTHERS}),
         {name: _places(of) for name, of in table.get("beside", {}).items()},
         {
-            name: [frozenset(map(_listed, one)) for one in lists]
+            name: [frozenset(map(_listed, spellings)) for spellings in lists]
             for name, lists in table.get("fallback", {}).items()
         },
         frozenset(map(_listed, table.get("ignored", ()))),

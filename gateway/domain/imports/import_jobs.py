@@ -341,12 +341,12 @@ async def listed(tx: Tx, actor: Actor) -> Sequence[Import]:
 
 
 def line_faults(
-    job: Import, line: Line, found: Sequence[Fault], *, warning: bool = False
+    job: Import, line: Line, faults: Sequence[Fault], *, warning: bool = False
 ) -> list[LineFault]:
     """Return the faults of a line, each with the heading of its column, if there is one."""
     number, cells = line
     told = []
-    for fault in found:
+    for fault in faults:
         name = fault.field.partition("[")[0].partition(".")[0]
         said = fault.sentence if fault.field else fault.message
         heading = heading_of(job.headings, job.fields, name) if name else ""

@@ -39,9 +39,9 @@ async def faults(
     job: Import,
     *,
     headings: Sequence[str] = HEADINGS,
-    say: Callable[[LineFault], tuple[str, str]] = lambda one: (
-        one.error,
-        WITHOUT if one.warning else REFUSED,
+    say: Callable[[LineFault], tuple[str, str]] = lambda fault: (
+        fault.error,
+        WITHOUT if fault.warning else REFUSED,
     ),
     separator: str = ",",
     bom: bool = False,
@@ -53,12 +53,12 @@ async def faults(
         done += len(some)
         rows = [
             (
-                str(one.line),
-                csv_cells.inert(one.heading),
-                _cell(one.value),
-                *map(csv_cells.inert, say(one)),
+                str(fault.line),
+                csv_cells.inert(fault.heading),
+                _cell(fault.value),
+                *map(csv_cells.inert, say(fault)),
             )
-            for one in some
+            for fault in some
         ]
         yield _text(rows, separator)
 
@@ -70,7 +70,7 @@ async def lines(db: Database, job: Import, *, bom: bool = False) -> AsyncGenerat
     place = job.fields.index(ID) if ID in job.fields else None
     with_ids = await db.read(_has_ids, job.id)
     heading = [OWN_ID] * (with_ids and place is None) + [
-        csv_cells.inert(one) for one in job.headings
+        csv_cells.inert(cell) for cell in job.headings
     ]
     yield _text([heading], separator, bom=bom)
     last = 0
@@ -78,7 +78,7 @@ async def lines(db: Database, job: Import, *, bom: bool = False) -> AsyncGenerat
         last = some[-1].line
         rows = []
         for _, record_id, sent in some:
-            row = [_cell(one) for one in sent]
+            row = [_cell(cell) for cell in sent]
             if with_ids and place is None:
                 row.insert(0, record_id or "")
             elif record_id is not None and place is not None:

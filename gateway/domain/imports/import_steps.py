@@ -218,7 +218,9 @@ class _Work:
         read = [line for line in lines if line.number in still]
         repeats = Repeats(job, entry.resource)
         await repeats.look_ahead(tx, read)
-        named = [one for line in read for one in record_origins.named(entry.resource, line.sent)]
+        named = [
+            origin for line in read for origin in record_origins.named(entry.resource, line.sent)
+        ]
         known = await matching.look_ahead(
             tx, actor, entry.resource, [(line.record_id, line.new) for line in read], named
         )
@@ -293,25 +295,25 @@ def _can_do_without(job: Import, line: ReadLine, faults: Sequence[Fault]) -> boo
 
 
 def _drafts(
-    resource: Resource, line: ReadLine, found: Record | None, ahead: Ahead
+    resource: Resource, line: ReadLine, record: Record | None, ahead: Ahead
 ) -> tuple[Draft, Draft]:
     """Return the drafts of a line: of the content of its record, and of the state after that."""
     sent = record_origins.translated(resource, line.sent, ahead.origins)
-    if found is not None:
-        sent = matching.differing(found, sent)
+    if record is not None:
+        sent = matching.differing(record, sent)
     restored = {name: value for name, value in sent.items() if name in resource.restored}
     state = check(resource, restored, from_json=True, takes=[*restored])
-    if found is not None:
+    if record is not None:
         content = {name: value for name, value in sent.items() if name not in restored}
         draft = check(resource, content, from_json=True)
         draft.faults[:0] = line.wrong
         return draft, state
-    other = {name: value for name, value in sent.items() if value != line.sent[name]}
-    if not other:
+    changed = {name: value for name, value in sent.items() if value != line.sent[name]}
+    if not changed:
         # A copy, as what is written may be completed, and the line may be tried again.
         new = line.new
         return Draft(dict(new.values), dict(new.sent), list(new.faults)), state
-    own = check(resource, other, from_json=True, takes=[*other])
+    own = check(resource, changed, from_json=True, takes=[*changed])
     return Draft(
         {**line.new.values, **own.values},
         {**line.new.sent, **own.sent},

@@ -162,10 +162,10 @@ class _Store:
         """Return the lines that are to be stored, by the transactions that store them."""
         full: list[Sequence[Line]] = []
         for number, cells in read():
-            kept = self._keep(cells)
-            self._shown.see(kept)
-            self._lines.append((number, kept))
-            self._size += sum(map(len, kept)) + 16
+            row = self._keep(cells)
+            self._shown.see(row)
+            self._lines.append((number, row))
+            self._size += sum(map(len, row)) + 16
             if len(self._lines) >= LINES_AT_ONCE or self._size >= CHARACTERS_AT_ONCE:
                 full.append(self._lines)
                 self._lines, self._size = [], 0

@@ -95,9 +95,9 @@ async def find(
     own_id = normal(record_id)
     own_id = own_id if own_id in ahead.ids else ahead.origins.get(own_id, "")
     if own_id:
-        found = await _own(tx, actor, resource, own_id)
-        if found is not None:
-            return found
+        record = await _own(tx, actor, resource, own_id)
+        if record is not None:
+            return record
     column, value = _key(resource, draft)
     if value is None or str(value) not in ahead.keys:
         return None

@@ -88,9 +88,9 @@ class Outcomes:
         # An erasure finds the value of a fault by its line.
         there = {line.line for line in with_room}
         rows = [
-            (job.id, nth, one.line, one.heading, one.error, one.field, one.code,
-             one.value if one.line in there else "", one.warning,
-             _PARAMETERS.encode(one.values).decode())
-            for nth, one in enumerate(self.faults[: import_jobs.MOST_FAULTS - had], start=had + 1)
+            (job.id, nth, fault.line, fault.heading, fault.error, fault.field, fault.code,
+             fault.value if fault.line in there else "", fault.warning,
+             _PARAMETERS.encode(fault.values).decode())
+            for nth, fault in enumerate(self.faults[: import_jobs.MOST_FAULTS - had], start=had + 1)
         ]  # fmt: skip
         await insert(tx, "import_faults", _COLUMNS, rows)

@@ -37,21 +37,21 @@ _NO_SHIPPING = ("virtual", "downloadable", "service", "serviço", "digital")
 
 
 def complete(
-    cells: dict[str, str], values: dict[str, Any], found: Mapping[str, Sequence[str]]
+    cells: dict[str, str], values: dict[str, Any], by_target: Mapping[str, Sequence[str]]
 ) -> None:
     """Complete a product by the columns that are parts of its fields."""
-    _price(cells, found)
-    _stock(cells, found)
-    _images(values, found)
-    kind = fold(_first(found, "kind"))
+    _price(cells, by_target)
+    _stock(cells, by_target)
+    _images(values, by_target)
+    kind = fold(_first(by_target, "kind"))
     if any(fold(word) in kind for word in _NO_SHIPPING):
         cells.setdefault("requiresShipping", "false")
     options = [
         option
-        for one in found.get("option", ())
-        if fold(option := one.strip()) not in headings.nothing("option")
+        for cell in by_target.get("option", ())
+        if fold(option := cell.strip()) not in headings.nothing("option")
     ]
-    if options and (name := _first(found, "name")):
+    if options and (name := _first(by_target, "name")):
         del cells["name"]
         values["name"] = f"{name.strip()} - {' / '.join(options)}"
 
@@ -66,16 +66,16 @@ def _price(cells: dict[str, str], found: Mapping[str, Sequence[str]]) -> None:
     cells["price"] = sale
 
 
-def _stock(cells: dict[str, str], found: Mapping[str, Sequence[str]]) -> None:
+def _stock(cells: dict[str, str], by_target: Mapping[str, Sequence[str]]) -> None:
     """Leave out a stock that nobody counts; a product that is sold out or oversold has none."""
-    if "stockTracker" in found and not _first(found, "stockTracker").strip():
+    if "stockTracker" in by_target and not _first(by_target, "stockTracker").strip():
         cells.pop("stock", None)
     stock = cells.get("stock", "").strip()
     if stock.startswith("-") and stock[1:].isdigit():
         cells["stock"] = "0"
     elif fold(stock) in headings.nothing("stock"):
         del cells["stock"]
-    if "stock" not in cells and (there := _first(found, "inStock")):
+    if "stock" not in cells and (there := _first(by_target, "inStock")):
         word = headings.words("inStock").get(fold(there), there.strip().lower())
         if word in ("0", "false", "no", "não"):
             cells["stock"] = "0"

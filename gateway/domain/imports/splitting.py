@@ -49,10 +49,10 @@ class Splitter:
         records: list[tuple[int, str]] = []
         begin = 0
         while True:
-            found = self._end(begin, last)
-            if found is None:
+            ending = self._end(begin, last)
+            if ending is None:
                 break
-            end, following = found
+            end, following = ending
             record = self._text[begin:end]
             records.append((self.line, record))
             self.line += 1 if '"' not in record else 1 + breaks(record)
@@ -72,9 +72,9 @@ class Splitter:
         """Return where the record at `begin` ends and the next begins; None when it goes on."""
         text, size = self._text, len(self._text)
         if self._place == begin and self._state == "start":
-            found = self._break(begin, last)
-            if found is not None and text.find('"', begin, found[0]) < 0:
-                return found
+            line_break = self._break(begin, last)
+            if line_break is not None and text.find('"', begin, line_break[0]) < 0:
+                return line_break
         while self._place < size:
             if self._state == "start":
                 self._state = "plain"

@@ -68,37 +68,43 @@ class _Value:
 
 def cells_of(properties: Sequence[Property]) -> list[str] | None:
     """Return the cells of HEADINGS; None for a card that is no person, but a group of some."""
-    used = [one for one in properties if _USED.match(one.text)]
+    used = [prop for prop in properties if _USED.match(prop.text)]
     if len(used) > MOST_PROPERTIES:
         raise bad(
             used[MOST_PROPERTIES].line,
             "too_many",
             f"A card has at most {MOST_PROPERTIES:,} properties; shorten the card with this line.",
         )
-    values = [value for one in used if (value := _read(one)) is not None]
-    if any(one.name in _GROUPS and one.raw.strip().lower() == "group" for one in values):
+    values = [value for prop in used if (value := _read(prop)) is not None]
+    if any(prop.name in _GROUPS and prop.raw.strip().lower() == "group" for prop in values):
         return None
     by_name: dict[str, list[_Value]] = {}
-    for one in values:
-        by_name.setdefault(one.name, []).append(one)
-    labels = {one.group: one.raw for one in by_name.get("X-ABLABEL", ()) if one.group}
+    for prop in values:
+        by_name.setdefault(prop.name, []).append(prop)
+    labels = {prop.group: prop.raw for prop in by_name.get("X-ABLABEL", ()) if prop.group}
     emails, phones = _ordered(by_name.get("EMAIL", ())), _ordered(by_name.get("TEL", ()))
-    called = [one for one in phones if one.types.isdisjoint(_FAX)]
-    organization = [part for one in by_name.get("ORG", ())[:1] for part in _parts(one.raw)]
+    called = [prop for prop in phones if prop.types.isdisjoint(_FAX)]
+    organization = [part for prop in by_name.get("ORG", ())[:1] for part in _parts(prop.raw)]
     company = organization[0] if organization else ""
     email = _text(emails[0].raw) if emails else ""
     phone = _number(called[0].raw) if called else ""
     name = _name(by_name) or company or email.partition("@")[0] or phone
     noted = [
-        *(_note(one, _text(one.raw), labels) for one in emails[1:]),
-        *(_note(one, _number(one.raw), labels) for one in phones if one not in called[:1]),
-        *(_note(one, ", ".join(_parts(one.raw)), labels) for one in by_name.get("ADR", ())),
+        *(_note(prop, _text(prop.raw), labels) for prop in emails[1:]),
+        *(_note(prop, _number(prop.raw), labels) for prop in phones if prop not in called[:1]),
+        *(_note(prop, ", ".join(_parts(prop.raw)), labels) for prop in by_name.get("ADR", ())),
         *(f"ORG: {part}" for part in organization[1:]),
-        *(_note(one, _text(one.raw), labels) for kind in _NOTED for one in by_name.get(kind, ())),
-        *(_note(one, _text(one.raw), labels) for one in by_name.get("TITLE", ())[1:]),
+        *(
+            _note(prop, _text(prop.raw), labels)
+            for kind in _NOTED
+            for prop in by_name.get(kind, ())
+        ),
+        *(_note(prop, _text(prop.raw), labels) for prop in by_name.get("TITLE", ())[1:]),
     ]
-    notes = [_text(one.raw) for one in by_name.get("NOTE", ())]
-    tags = [tag for one in by_name.get("CATEGORIES", ()) for tag in _texts(one.raw) if tag.strip()]
+    notes = [_text(prop.raw) for prop in by_name.get("NOTE", ())]
+    tags = [
+        tag for prop in by_name.get("CATEGORIES", ()) for tag in _texts(prop.raw) if tag.strip()
+    ]
     title = by_name.get("TITLE", ())
     cells = (
         name, email, phone, _text(title[0].raw) if title else "", company, "",
@@ -109,12 +115,12 @@ def cells_of(properties: Sequence[Property]) -> list[str] | None:
     return written
 
 
-def _read(one: Property) -> _Value | None:
+def _read(prop: Property) -> _Value | None:
     """Return what a property says; None when it is none."""
     # Only an import of cards pays for it.
     from vobject.base import textLineToContentLine
 
-    text = one.whole
+    text = prop.whole
     head = _HEAD.match(text)
     if head is None or head.end() > MOST_HEAD:
         return None
@@ -122,7 +128,7 @@ def _read(one: Property) -> _Value | None:
         line = textLineToContentLine(head[0].upper() + text[head.end() :])
     except (LookupError, ValueError):
         raise bad(
-            one.line,
+            prop.line,
             "invalid_encoding",
             "This line is not in the encoding that it names; save the card as vCard 3.0 or 4.0.",
         ) from None

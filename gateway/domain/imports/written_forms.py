@@ -42,10 +42,12 @@ def written(
     kinds = [_kind(resource, name) for name in fields]
     numbers, dates = options.numbers, options.dates
     if numbers == written_numbers.AUTO:
-        bits = [one & _NUMBERS for one, kind in zip(shown, kinds, strict=False) if kind == "number"]
+        bits = [
+            mask & _NUMBERS for mask, kind in zip(shown, kinds, strict=False) if kind == "number"
+        ]
         numbers = judged(bits, separator, written_numbers.FORMS)
     if dates == written_dates.AUTO:
-        bits = [one >> _DATES for one, kind in zip(shown, kinds, strict=False) if kind == "date"]
+        bits = [mask >> _DATES for mask, kind in zip(shown, kinds, strict=False) if kind == "date"]
         dates = judged(bits, separator, written_dates.FORMS)
     return Written(numbers, dates, zone)
 
@@ -56,8 +58,8 @@ def judged(shown: Iterable[int], separator: str, choices: Sequence[str]) -> str:
     Cells that contradict each other decide nothing, and then neither does the separator.
     """
     seen = 0
-    for one in shown:
-        seen |= one
+    for mask in shown:
+        seen |= mask
     # Spreadsheets write semicolons where the comma is the decimal sign, and the day is first there.
     return choices[seen or int(separator == ";")] if seen < len(choices) else choices[0]
 

@@ -119,17 +119,17 @@ async def _change(
     erasure = await person_erasures.one(tx, erasure_id, lock=True)
     if erasure is None or erasure.person is None or erasure.stage != "responses":
         return
-    found = 0
-    for one in changes:
-        which = (erasure.owner_id, one.key, one.operation, one.created_at)
-        if one.outcome is None:
-            found += await tx.run(_DELETE, *which)
+    count = 0
+    for change in changes:
+        which = (erasure.owner_id, change.key, change.operation, change.created_at)
+        if change.outcome is None:
+            count += await tx.run(_DELETE, *which)
         else:
-            found += await tx.run(_SHORTEN, *which, one.outcome)
+            count += await tx.run(_SHORTEN, *which, change.outcome)
     await person_erasures.save(
         tx, erasure, stage="log" if after is None else "responses", person=erasure.person,
         place="" if after is None else json.encode(after).decode(),
-        erased={"storedResponses": found},
+        erased={"storedResponses": count},
     )  # fmt: skip
 
 
@@ -139,9 +139,9 @@ def _changes(rows: Sequence[Row], person: Person) -> list[Change]:
     changes = []
     for row in _holding(rows, traces, ids):
         in_key = _holds(f"{row['key']}\n{row['operation']}", traces)
-        kept = None if in_key else _short(row["outcome"] or "")
-        if kept != (row["outcome"] or ""):
-            changes.append(Change(row["key"], row["operation"], row["created_at"], kept))
+        outcome = None if in_key else _short(row["outcome"] or "")
+        if outcome != (row["outcome"] or ""):
+            changes.append(Change(row["key"], row["operation"], row["created_at"], outcome))
     return changes
 
 

@@ -75,12 +75,12 @@ where modal_id in (select id from discount_modals where owner_id = $1) and holde
 class _Unit:
     """One unit of an erasure: what it may still do, and what it has done."""
 
-    def __init__(self, tx: Tx, erasure: Erasure, found: Mapping[Key, Found]) -> None:
+    def __init__(self, tx: Tx, erasure: Erasure, findings: Mapping[Key, Found]) -> None:
         assert erasure.person is not None
         self.tx = tx
         self.erasure = erasure
         self.person = erasure.person
-        self.found = found
+        self.found = findings
         self.wanted: Sequence[Key] = ()
         self.actor = Actor(erasure.owner_id, "system", cause="erasure")
         self.left = erasure.part(ROWS)
@@ -101,7 +101,7 @@ class _Unit:
         self.wanted = [(resource.table, one) for one in ids]
 
 
-async def step(tx: Tx, erasure_id: str, found: Mapping[Key, Found] = NOTHING) -> Sequence[Key]:
+async def step(tx: Tx, erasure_id: str, findings: Mapping[Key, Found] = NOTHING) -> Sequence[Key]:
     """Erase some records of a person; return those to search before the next unit."""
     erasure = await person_erasures.one(tx, erasure_id, lock=True)
     if erasure is None or erasure.person is None or erasure.stage != "records":
@@ -117,7 +117,7 @@ async def step(tx: Tx, erasure_id: str, found: Mapping[Key, Found] = NOTHING) ->
                 tx, erasure, stage="lines", person=erasure.person, place=place
             )
             return ()
-    unit = _Unit(tx, erasure, found)
+    unit = _Unit(tx, erasure, findings)
     over = await _records(unit)
     tx.changed.add(f"{CHANGED}:{erasure.owner_id}")
     await person_erasures.save(
@@ -140,7 +140,7 @@ async def _records(unit: _Unit) -> bool:
         erase = _contact if record_id in unit.person.contacts else _client
         if not await erase(unit, record_id):
             return False
-        rest = tuple(one for one in unit.person.left if one != record_id)
+        rest = tuple(left_id for left_id in unit.person.left if left_id != record_id)
         unit.person = structs.replace(unit.person, left=rest)
     if unit.left <= 0:
         return False
@@ -240,7 +240,7 @@ async def _dependant(
     if isinstance(cascade, Drop):
         listed: list[str] = json.decode(record[cascade.column])
         unlinked: dict[str, Any] = {
-            cascade.column: dumps([one for one in listed if one != record_id])
+            cascade.column: dumps([listed_id for listed_id in listed if listed_id != record_id])
         }
     else:
         unlinked = dict.fromkeys((cascade.column, *cascade.also))
@@ -249,15 +249,15 @@ async def _dependant(
         if dependant_id not in unit.person.clients:
             unit.learn(clients=[dependant_id], left=[dependant_id])
     else:
-        found = unit.searched(record)
-        if found is None:
+        finding = unit.searched(record)
+        if finding is None:
             return False
-        if found.named:
-            kept = [f"{resource.noun}.deleted"]
+        if finding.named:
+            event_types = [f"{resource.noun}.deleted"]
             await erasure_requests.request(
-                unit.tx, record.owner_id, [record.id], kept, unit.erasure.id
+                unit.tx, record.owner_id, [record.id], event_types, unit.erasure.id
             )
-        redacted = found.changes
+        redacted = finding.changes
         unit.kept[resource.plural] += 1
     unit.left -= 1
     await store.update(unit.tx, resource, row, {**unlinked, **redacted})
@@ -279,12 +279,12 @@ async def _order(unit: _Unit, order_id: str) -> bool:
     if row is None:
         return True
     order = Record(ORDERS, row)
-    found = unit.searched(order)
-    if found is None:
+    finding = unit.searched(order)
+    if finding is None:
         return False
     unit.learn(names=[order["name"]], phones=[order["phone"]])
     mails = await unit.tx.one(_ORDER_MAILS, order_id)
-    await anonymise(unit.tx, unit.actor, order_id, unit.erasure.id, lambda _: found.changes)
+    await anonymise(unit.tx, unit.actor, order_id, unit.erasure.id, lambda _: finding.changes)
     unit.erased["mails"] += int(mails["n"]) if mails else 0
     unit.kept["orders"] += 1
     unit.left -= 1

@@ -119,7 +119,7 @@ async def export(db: Database, actor: Actor, person: Person) -> AsyncGenerator[b
         yield part
     async for part in _section("mails", traces_elsewhere.mails(db, actor, person)):
         yield part
-    everything = [one for ids in file.ids.values() for one in ids]
+    everything = [record_id for ids in file.ids.values() for record_id in ids]
     async for part in _section("events", traces_elsewhere.events(db, actor, everything)):
         yield part
     async for part in _section("audit", traces_elsewhere.audit(db, actor, everything)):

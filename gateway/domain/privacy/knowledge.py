@@ -15,7 +15,9 @@ WORDS = ("aliases", "names", "phones")
 def more(person: Person, **found: Iterable[str | None]) -> Person:
     """Return the person with more of what identifies it, by field; the same one if all is known."""
     if "aliases" in found:
-        found["aliases"] = [one for email in found["aliases"] if email for one in spellings(email)]
+        found["aliases"] = [
+            spelling for email in found["aliases"] if email for spelling in spellings(email)
+        ]
     fields = {
         name: tuple(dict.fromkeys((*getattr(person, name), *filter(None, values))))
         for name, values in found.items()

@@ -48,10 +48,10 @@ async def advance(db: Database, erasure_id: str, ahead: Ahead, most: int | None 
         return Ahead(size=await waiting_lines.move_on(db, erasure, size))
     if erasure.stage == "responses":
         return Ahead(size=await erased_responses.move_on(db, erasure, size))
-    found = erasure_units.NOTHING
+    findings = erasure_units.NOTHING
     if ahead.wanted:
-        found = await searches.search(db, erasure, ahead.wanted, most)
-    return Ahead(await db.write(erasure_units.step, erasure_id, found))
+        findings = await searches.search(db, erasure, ahead.wanted, most)
+    return Ahead(await db.write(erasure_units.step, erasure_id, findings))
 
 
 async def at_once(db: Database, erasure: Erasure) -> Erasure:

@@ -63,7 +63,9 @@ class Traces:
         rare = {max(words, key=len) for words in self.names}
         self._needed = {False: rare, True: rare | self.words}
         self._needed_signs = {close: Automaton(words) for close, words in self._needed.items()}
-        emails = [email for one in (*person.emails, *person.aliases) if (email := one.strip())]
+        emails = [
+            email for address in (*person.emails, *person.aliases) if (email := address.strip())
+        ]
         self._emails = Automaton(_signs(email).text for email in emails)
         self._flat_emails = Automaton(map(_flat, emails))
         phones = phones_of(person.phones)
@@ -111,7 +113,7 @@ class Traces:
         exact = [*self._email_spans(text), *self._phone_spans(text)]
         if gone := self._named(text, close=close):
             exact += [
-                found.span() for place, found in enumerate(_WORD.finditer(text)) if place in gone
+                word.span() for place, word in enumerate(_WORD.finditer(text)) if place in gone
             ]
         apart: list[tuple[int, int]] = []
         for start, end in sorted(exact):

@@ -59,9 +59,11 @@ async def events(db: Database, actor: Actor, ids: Sequence[str]) -> AsyncGenerat
     for record_id in ids:
         seq = 0
         while page := await db.read(personal_export.events, actor.owner_id, record_id, seq, EVENTS):
-            made = await db.read(personal_export.deliveries, [row["id"] for row in page])
+            deliveries = await db.read(personal_export.deliveries, [row["id"] for row in page])
             for row in page:
-                yield _event(row, [one for one in made if one["event_id"] == row["id"]])
+                yield _event(
+                    row, [delivery for delivery in deliveries if delivery["event_id"] == row["id"]]
+                )
             seq = int(page[-1]["seq"])
             if len(page) < EVENTS:
                 break
@@ -74,11 +76,12 @@ def _event(row: Row, deliveries: Sequence[Row]) -> dict[str, Any]:
         "body": None if row["body"] is None else bytes(row["body"]).decode(),
         "deliveries": [
             {
-                "id": one["id"], "webhookId": one["webhook_id"], "state": one["state"],
-                "attempts": one["attempts"], "createdAt": dates.show(one["created_at"]),
-                "lastOutcome": one["last_outcome"], "lastStatus": one["last_status"],
+                "id": delivery["id"], "webhookId": delivery["webhook_id"],
+                "state": delivery["state"],
+                "attempts": delivery["attempts"], "createdAt": dates.show(delivery["created_at"]),
+                "lastOutcome": delivery["last_outcome"], "lastStatus": delivery["last_status"],
             }
-            for one in deliveries
+            for delivery in deliveries
         ],
     }  # fmt: skip
 

@@ -130,13 +130,13 @@ async def move_on(db: Database, erasure: Erasure, size: PageSize) -> PageSize:
 
     Return the size of the next page.
     """
-    found = await db.scan(DUTIES, page, erasure.owner_id, place_of(erasure.place), size)
-    if found is None:
+    batch = await db.scan(DUTIES, page, erasure.owner_id, place_of(erasure.place), size)
+    if batch is None:
         await db.write(_end, erasure.id)
         return size
-    hits = await apart(_hits, found.rows, needles(erasure))
-    await db.write(_drop, erasure.id, found, hits)
-    return size.after(len(found.rows), sum(int(row["size"]) for row in found.rows))
+    hits = await apart(_hits, batch.rows, needles(erasure))
+    await db.write(_drop, erasure.id, batch, hits)
+    return size.after(len(batch.rows), sum(int(row["size"]) for row in batch.rows))
 
 
 async def page(tx: Tx, owner_id: str, place: Place, size: PageSize) -> LinePage | None:

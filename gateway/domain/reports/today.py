@@ -110,11 +110,11 @@ async def today(tx: Tx, actor: Actor) -> Today:
     by_stage, _ = await boards.figures(tx, actor)
     pipeline = await pipelines.of(tx, actor)
     apart = [SHOP_STAGE] if boards.is_apart(pipeline) else []
-    named = [one for one in boards.stages_of(pipeline, by_stage) if one]
+    named = [name for name in boards.stages_of(pipeline, by_stage) if name]
     stages = [
-        Stage(one, *by_stage[one], shop=one in apart)
-        for one in (*named, *apart, "")
-        if by_stage.get(one, boards.NOTHING)[0]
+        Stage(name, *by_stage[name], shop=name in apart)
+        for name in (*named, *apart, "")
+        if by_stage.get(name, boards.NOTHING)[0]
     ]
     tasks = await _one(tx, _OVERDUE, (owner, max(day, tx.now), day, tx.now, MOST))
     orders = await _one(tx, _ORDERS, (owner, tx.now, tx.now - RECENT, MOST))

@@ -156,8 +156,8 @@ async def more(tx: Tx, actor: Actor, stage: str, after: Place, unstaged: bool = 
         # PostgreSQL stores no such text, and takes none as a parameter.
         return Column(stage, 0, 0)
     cards: list[Card] = []
-    for one in (stage, "") if unstaged and stage else (stage,):
-        rows = await tx.all(_MORE, actor.owner_id, one, after.at, after.record_id, CARDS + 1)
+    for column in (stage, "") if unstaged and stage else (stage,):
+        rows = await tx.all(_MORE, actor.owner_id, column, after.at, after.record_id, CARDS + 1)
         cards += [_card(row, stage) for row in rows]
     cards.sort(key=lambda card: (card.created_at, card.id), reverse=True)
     return Column(stage, 0, 0, *_cut(cards), unstaged=unstaged)

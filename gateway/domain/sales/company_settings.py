@@ -122,7 +122,11 @@ async def change(
     if expected is not None and actions.ANY not in expected and etag not in expected:
         raise actions.changed_meanwhile(etag)
     values = {column: draft.values.get(column, value) for column, value in before.values.items()}
-    fields = [one.name for one in COMPANY.fields if values[one.column] != before.values[one.column]]
+    fields = [
+        field.name
+        for field in COMPANY.fields
+        if values[field.column] != before.values[field.column]
+    ]
     if not fields:
         return before
     audit.record(tx, actor, "updated", NOUN, None, fields)

@@ -53,55 +53,59 @@ async def reserve(tx: Tx, order_id: str, lines: Sequence[Line]) -> None:
     await unpaid.reserve(tx, order_id, quantities)
 
 
-async def place(tx: Tx, actor: Actor, what: Purchase, digest: bytes) -> Record:
+async def place(tx: Tx, actor: Actor, purchase: Purchase, digest: bytes) -> Record:
     """Create a pending order with its invoice and its deal; its stock is reserved already.
 
     `digest` is the SHA-256 of the token that shows it. Emits deal.created and invoice.created. An
     order that costs nothing is paid at once, which emits invoice.paid and deal.updated. The numbers
     are the last locks that it takes.
     """
-    named = document_lines.text(document_lines.named(tx, what.lines, ()))
-    subtotal = sum(line.total for line in what.lines)
-    total = subtotal - what.discount + what.shipping
+    named = document_lines.text(document_lines.named(tx, purchase.lines, ()))
+    subtotal = sum(line.total for line in purchase.lines)
+    total = subtotal - purchase.discount + purchase.shipping
     amounts = {
         "items": named,
         "subtotal": subtotal,
-        "discount": what.discount,
-        "shipping": what.shipping,
+        "discount": purchase.discount,
+        "shipping": purchase.shipping,
         "total": total,
     }
     # Whole milliseconds, as it is shown, so that a client can send it back unchanged.
-    expires_at = what.expires_at // 1000 * 1000
+    expires_at = purchase.expires_at // 1000 * 1000
     number = await documents.take_number(tx, actor.owner_id, ORDERS.table)
-    called = _CALLED[what.language].format(number=number)
+    called = _CALLED[purchase.language].format(number=number)
     deal_id = None
-    if what.with_deal:
-        deal = await _open_deal(tx, actor, title=called, value=total, contact_id=what.contact_id)
+    if purchase.with_deal:
+        deal = await _open_deal(
+            tx, actor, title=called, value=total, contact_id=purchase.contact_id
+        )
         deal_id = deal.id
-    parties = {"contact_id": what.contact_id, "deal_id": deal_id}
+    parties = {"contact_id": purchase.contact_id, "deal_id": deal_id}
     invoice = await documents.issue(
         tx, actor, INVOICE,
         {
-            **amounts, **parties, "order_id": what.order_id, "due_at": expires_at,
+            **amounts, **parties, "order_id": purchase.order_id, "due_at": expires_at,
             "due_day": False, "notes": called,
         },
     )  # fmt: skip
     values = {
         **amounts,
         **parties,
-        **what.buyer,
-        "email_folded": fold_email(what.buyer["email"]),
+        **purchase.buyer,
+        "email_folded": fold_email(purchase.buyer["email"]),
         "number": number,
         "status": "pending",
-        "store_id": what.store_id,
-        "customer_id": what.customer_id,
+        "store_id": purchase.store_id,
+        "customer_id": purchase.customer_id,
         "currency": "BRL",
-        "coupon": None if what.coupon is None else dumps(what.coupon),
-        "shipping_option": None if what.shipping_option is None else dumps(what.shipping_option),
+        "coupon": None if purchase.coupon is None else dumps(purchase.coupon),
+        "shipping_option": None
+        if purchase.shipping_option is None
+        else dumps(purchase.shipping_option),
         "expires_at": expires_at,
         "invoice_id": invoice.id,
     }
-    order = await actions.insert(tx, actor, ORDERS, values, what.order_id)
+    order = await actions.insert(tx, actor, ORDERS, values, purchase.order_id)
     actions.announce(tx, "created", order, before=None)
     await tx.run("insert into order_tokens (digest, order_id) values ($1, $2)", digest, order.id)
     if total > 0:

@@ -31,9 +31,9 @@ def plain(text: str) -> str:
         [_spelled(letter) for letter in word]
         for word in unicodedata.normalize("NFC", text).split(" ")
     ]
-    said = [[one for one in word if not _is_name(one)] for word in spelled]
-    kept = [word for word, was in zip(said, spelled, strict=True) if word or not was]
-    shown = " ".join(map(_word, kept))
+    said = [[part for part in word if not _is_name(part)] for word in spelled]
+    words = [word for word, was in zip(said, spelled, strict=True) if word or not was]
+    shown = " ".join(map(_word, words))
     return shown if shown.strip() else " ".join(map(_word, spelled))
 
 
@@ -87,12 +87,12 @@ def pdf_of(sheet: Sheet) -> bytes:
         return Paragraph(escape(plain(value)), style)
 
     def several(lines: Sequence[str], first: Any = text) -> list[Any]:
-        kept = lines[:MOST_LINES]
-        return [said(line, first if place == 0 else text) for place, line in enumerate(kept)]
+        shown = lines[:MOST_LINES]
+        return [said(line, first if place == 0 else text) for place, line in enumerate(shown)]
 
     def broad(values: Sequence[Any], size: int) -> float:
         """Return the width of a column with these texts."""
-        widths: list[float] = [stringWidth(one, "Helvetica-Bold", size) for one in values]
+        widths: list[float] = [stringWidth(value, "Helvetica-Bold", size) for value in values]
         return max(20 * mm, max(widths) + 12)
 
     file = io.BytesIO()

@@ -34,7 +34,7 @@ async def take(db: Database, actor: Actor, ring: KeyRing) -> list[Checkpoint]:
     be decrypted.
     """
     actor.must("write")
-    made: list[Checkpoint] = []
+    checkpoints: list[Checkpoint] = []
     after: str | None = ""
     for _ in range(MOST_PARTS):
         if after is None:
@@ -42,17 +42,21 @@ async def take(db: Database, actor: Actor, ring: KeyRing) -> list[Checkpoint]:
         part = await db.read(chain_checkpoints.part, actor.owner_id, after)
         if part.grown:
             # The further parts of one request follow each other at once.
-            apart = 0 if made else MINUTE
-            made += await db.write(_make, actor, after, ring, db.ids.token(SEED_BYTES), apart)
+            apart = 0 if checkpoints else MINUTE
+            checkpoints += await db.write(
+                _make, actor, after, ring, db.ids.token(SEED_BYTES), apart
+            )
         after = part.last
-    return made[::-1]
+    return checkpoints[::-1]
 
 
 async def _make(
     tx: Tx, actor: Actor, after: str, ring: KeyRing, seed: bytes, apart: int
 ) -> list[Checkpoint]:
     try:
-        made = await chain_checkpoints.make(tx, actor.owner_id, after, ring, seed, apart=apart)
+        checkpoint = await chain_checkpoints.make(
+            tx, actor.owner_id, after, ring, seed, apart=apart
+        )
     except SealBroken as error:
         raise Refusal(
             "unavailable",
@@ -64,7 +68,7 @@ async def _make(
         raise rate_limited(
             f"The last checkpoint is less than a minute old; try after {retry} s.", retry
         ) from None
-    if made is None:
+    if checkpoint is None:
         return []
     audit.record(tx, actor, "created", AUDITED, None)
-    return [made]
+    return [checkpoint]

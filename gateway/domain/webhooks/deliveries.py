@@ -145,14 +145,14 @@ async def look(tx: Tx, actor: Actor, ids: Sequence[str]) -> tuple[Selection, set
 
     Raises validation_error, not_found, forbidden.
     """
-    chosen = list(dict.fromkeys(ids))
-    if not chosen:
+    delivery_ids = list(dict.fromkeys(ids))
+    if not delivery_ids:
         raise Refusal("validation_error", "Select at least one delivery.")
-    if len(chosen) > MOST:
+    if len(delivery_ids) > MOST:
         raise Refusal("validation_error", f"Select at most {MOST} deliveries at a time.")
-    deliveries = [await own(tx, actor, one) for one in chosen]
+    deliveries = [await own(tx, actor, delivery_id) for delivery_id in delivery_ids]
     questions = [question(delivery) for delivery in deliveries]
-    selection = Selection(chosen, questions.count("delivered"), questions.count("waiting"))
+    selection = Selection(delivery_ids, questions.count("delivered"), questions.count("waiting"))
     return selection, {delivery.webhook_id for delivery in deliveries}
 
 

@@ -95,18 +95,18 @@ async def deliveries(
     if known_id:
         page = await _of_id(tx, actor, clock, known_id, listed, after=after, size=size)
         rows = [
-            one
-            for one in page.deliveries
-            if webhook_id in ("", one.webhook_id)
-            and record_id in ("", one.record_id)
-            and query.matches(one, page.active(one))
+            delivery
+            for delivery in page.deliveries
+            if webhook_id in ("", delivery.webhook_id)
+            and record_id in ("", delivery.record_id)
+            and query.matches(delivery, page.active(delivery))
         ]
         held = await waits.of(tx, rows)
         return DeliveryList(rows, listed, page.after, page.searched, waits=held)
-    chosen: list[Logged] = [one for one in listed if webhook_id in ("", one.id)]
-    if not chosen and is_id(webhook_id):
-        chosen = await _deleted(tx, actor, webhook_id)
-    return await _page(tx, clock, chosen, listed, query, after=after, size=size)
+    logs: list[Logged] = [webhook for webhook in listed if webhook_id in ("", webhook.id)]
+    if not logs and is_id(webhook_id):
+        logs = await _deleted(tx, actor, webhook_id)
+    return await _page(tx, clock, logs, listed, query, after=after, size=size)
 
 
 async def of_webhook(
@@ -182,12 +182,12 @@ def place_of(after: str) -> int | None:
 
 
 async def _page(
-    tx: Tx, clock: Clock, chosen: Sequence[Logged], listed: Sequence[Webhook],
+    tx: Tx, clock: Clock, logs: Sequence[Logged], listed: Sequence[Webhook],
     query: DeliveryQuery, *, after: str, size: int = PAGE,
 ) -> DeliveryList:  # fmt: skip
     began, rows, scanned = clock.monotonic(), list[Delivery](), FIRST_SCANNED
     while True:
-        page = await delivery_pages.page(tx, chosen, query, after, size - len(rows), scanned)
+        page = await delivery_pages.page(tx, logs, query, after, size - len(rows), scanned)
         scanned = min(4 * scanned, delivery_pages.SCANNED)
         rows += page.deliveries
         after = page.after or ""

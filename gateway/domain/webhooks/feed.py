@@ -55,7 +55,7 @@ async def numbered(
             faults=[Fault("webhook", "invalid_parameter", message)],
         )
     if webhook.thin:
-        entries = [replace(one, event=_thin(one.event, site)) for one in page.entries]
+        entries = [replace(entry, event=_thin(entry.event, site)) for entry in page.entries]
         page = replace(page, entries=entries)
     return page
 

@@ -131,7 +131,9 @@ async def plan(tx: Tx, actor: Actor, wanted: Wanted, tools: Tools) -> Plan:
         try:
             step = _step(entry, webhook, tools)
         except Refusal as refusal:
-            faults += [replace(one, field=entry.place.at(one.field)) for one in refusal.faults]
+            faults += [
+                replace(fault, field=entry.place.at(fault.field)) for fault in refusal.faults
+            ]
             continue
         steps += [step] if step is not None else []
     if faults:
@@ -210,32 +212,32 @@ def _of(step: Step, refusal: Refusal) -> Refusal:
     return Refusal(refusal.code, refusal.message, faults=faults, facts=refusal.facts)
 
 
-def _step(entry: Entry, found: Webhook | None, tools: Tools) -> Step | None:
+def _step(entry: Entry, webhook: Webhook | None, tools: Tools) -> Step | None:
     """Return what makes a webhook like an entry; None when it is. Raises validation_error."""
-    stored = None if found is None else webhooks.stored(found, tools.ring)
+    stored = None if webhook is None else webhooks.stored(webhook, tools.ring)
     events = entry.typed["events"]
     assert isinstance(events, tuple)
     draft = settings.judge(
         entry.typed,
         rules=tools.rules,
         stored=stored,
-        listens=is_operational(events) if found is None else found.operational,
+        listens=is_operational(events) if webhook is None else webhook.operational,
     )
-    if stored is None or found is None:
+    if stored is None or webhook is None:
         return Step("create", entry.name, None, draft, _changes(None, draft), entry.secret)
     changes = _changes(stored, draft)
-    return Step("change", _title(found), found, draft, changes) if changes else None
+    return Step("change", _title(webhook), webhook, draft, changes) if changes else None
 
 
 def _changes(stored: Stored | None, draft: Draft) -> list[Change]:
     """Return what differs from a stored webhook, or from an empty form."""
     differ = None if stored is None else settings.changed(stored, draft)
     changes = []
-    for one in SETTINGS:
-        before = EMPTY[one.kind] if stored is None else one.shown(one.stored(stored))
-        after = one.shown(getattr(draft, one.column))
-        if (before != after) if differ is None else (one.name in differ):
-            changes.append(Change(one.name, _line(before), _line(after)))
+    for setting in SETTINGS:
+        before = EMPTY[setting.kind] if stored is None else setting.shown(setting.stored(stored))
+        after = setting.shown(getattr(draft, setting.column))
+        if (before != after) if differ is None else (setting.name in differ):
+            changes.append(Change(setting.name, _line(before), _line(after)))
     return changes
 
 

@@ -141,9 +141,9 @@ def written(webhooks: Sequence[tuple[str, Mapping[str, Typed]]], heading: str = 
     for webhook_id, typed in webhooks:
         parts.append(f"\n[[{TABLE}]]\nid = {_quoted(webhook_id)}\n")
         parts += [
-            f"{one.name} = {_value(one, typed[one.name])}\n"
-            for one in SETTINGS
-            if typed[one.name] != EMPTY[one.kind]
+            f"{setting.name} = {_value(setting, typed[setting.name])}\n"
+            for setting in SETTINGS
+            if typed[setting.name] != EMPTY[setting.kind]
         ]
     return "".join(parts).lstrip("\n")
 
@@ -170,12 +170,12 @@ def _entry(
             hint = f"Did you mean {near[0]}?" if near else f"Its keys are {', '.join(KEYS)}."
             fault(key[:80], Wrong("file_key", f"A webhook has no {key[:80]!r}. {hint}"))
     typed: dict[str, Typed] = dict(settings.NOTHING)
-    for one in SETTINGS:
-        if one.name in table:
+    for setting in SETTINGS:
+        if setting.name in table:
             try:
-                typed[one.name] = _typed(one, table[one.name], lookup)
+                typed[setting.name] = _typed(setting, table[setting.name], lookup)
             except Wrong as wrong:
-                fault(one.name, wrong)
+                fault(setting.name, wrong)
     webhook_id, secret = table.get("id"), None
     if webhook_id is not None and not (isinstance(webhook_id, str) and is_id(webhook_id)):
         text = "An id has {size} hexadecimal digits; leave it out for a new one."
@@ -215,15 +215,15 @@ def _typed(setting: Setting, value: Any, lookup: Lookup) -> Typed:
         case "flag" if isinstance(value, bool):
             return value
         case "words" if isinstance(value, list):
-            return tuple(dict.fromkeys(_text(one, lookup, wrong) for one in value))
+            return tuple(dict.fromkeys(_text(item, lookup, wrong) for item in value))
         case "lines" if isinstance(value, list):
-            return "".join(f"{_line(_text(one, lookup, wrong), wrong)}\n" for one in value)
+            return "".join(f"{_line(_text(item, lookup, wrong), wrong)}\n" for item in value)
         case "pairs" if isinstance(value, dict):
-            pairs = ((name, _text(one, lookup, wrong)) for name, one in value.items())
-            return "".join(f"{_key(name)}: {_line(one, wrong)}\n" for name, one in pairs)
+            pairs = ((name, _text(item, lookup, wrong)) for name, item in value.items())
+            return "".join(f"{_key(name)}: {_line(item, wrong)}\n" for name, item in pairs)
         case "parts" if isinstance(value, dict):
-            pairs = ((name, _text(one, lookup, wrong)) for name, one in _flat(value))
-            return "".join(f"{_key(name)}: {_line(one, wrong)}\n" for name, one in pairs)
+            pairs = ((name, _text(item, lookup, wrong)) for name, item in _flat(value))
+            return "".join(f"{_key(name)}: {_line(item, wrong)}\n" for name, item in pairs)
     raise wrong
 
 

@@ -20,10 +20,10 @@ LONGEST_URL = 200
 
 def _written(kind: Kind, language: str | None, **facts: str) -> tuple[str, str]:
     """Return subject and body of a notice in the language of the account, or in both."""
-    chosen = [texts.of(code) for code in ([language] if language else texts.BOTH)]
+    catalogs = [texts.of(code) for code in ([language] if language else texts.BOTH)]
 
     def of(key: str, between: str = " / ") -> str:
-        return between.join(one(f"notice.{key}") for one in chosen)
+        return between.join(catalog(f"notice.{key}") for catalog in catalogs)
 
     body = "\n".join((
         of(f"{kind}.text", "\n\n"), "", facts["link"], f"URL: {facts['url']}",

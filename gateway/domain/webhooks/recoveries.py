@@ -42,8 +42,8 @@ async def count(tx: Tx, actor: Actor, webhook_id: str, draft: Draft) -> Count:
     """Return how many deliveries a job would make. Raises not_found, forbidden."""
     actor.must("write")
     webhook = await webhooks.one(tx, actor, webhook_id)
-    chosen = await jobs.choose(tx, webhook.owner_id, webhook_id, draft)
-    total, complete = await jobs.count(tx, chosen)
+    selection = await jobs.choose(tx, webhook.owner_id, webhook_id, draft)
+    total, complete = await jobs.count(tx, selection)
     if draft.ends:
         return Count(webhook, total, complete, None)
     upto = await deletion_marks.upto(tx, webhook_id)
@@ -104,15 +104,15 @@ async def start_snapshot(
     """
     actor.must("write")
     webhook = await webhooks.one(tx, actor, webhook_id)
-    chosen = tuple(name for name in offered(webhook.events) if name in names)
-    if not chosen or len(chosen) < len(set(names)):
+    resources = tuple(name for name in offered(webhook.events) if name in names)
+    if not resources or len(resources) < len(set(names)):
         fault = Fault("snapshot", "no_snapshot", NO_SNAPSHOT)
         raise Refusal("validation_error", fault.sentence, faults=[fault])
     try:
         job_id = await jobs.create_snapshot(
             tx, owner_id=webhook.owner_id, webhook_id=webhook_id, user_id=actor.owner_id,
-            names=chosen, rate=rate,
-            total=sum((await copies.counts(tx, webhook.owner_id, chosen)).values()),
+            names=resources, rate=rate,
+            total=sum((await copies.counts(tx, webhook.owner_id, resources)).values()),
         )  # fmt: skip
     except jobs.TooMany:
         raise _too_many() from None

@@ -146,13 +146,13 @@ def judge(
             oauth2=stored.oauth2, moved=not urls.same_server(stored.webhook.url, url),
         )  # fmt: skip
     faults, values = list[Fault](), dict[str, Any]()
-    for one in SETTINGS:
+    for setting in SETTINGS:
         try:
-            values[one.column] = one.read(typed[one.name], about)
+            values[setting.column] = setting.read(typed[setting.name], about)
         except Wrong as wrong:
-            faults += wrong.faults(one.name)
+            faults += wrong.faults(setting.name)
         except ValueError as wrong:
-            faults.append(Fault(one.name, "invalid", str(wrong)))
+            faults.append(Fault(setting.name, "invalid", str(wrong)))
     if values.get("format") and (own := _own_context(values.get("headers", ()))):
         faults.append(Fault("headers", "header_context", CONTEXT_HEADER.format(name=own)))
     named = {name.lower() for name, _ in values.get("headers") or ()}

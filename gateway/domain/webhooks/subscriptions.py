@@ -107,15 +107,15 @@ async def twins_of(tx: Tx, actor: Actor, webhook_id: str) -> Sequence[Twin]:
 def twins(every: Sequence[Webhook]) -> Mapping[str, Sequence[Twin]]:
     """Return the twins of each of these webhooks that has any, by its id."""
     by_url: dict[tuple[object, ...], list[Webhook]] = defaultdict(list)
-    for one in every[:COMPARED]:
-        by_url[_address(one.url)].append(one)
+    for webhook in every[:COMPARED]:
+        by_url[_address(webhook.url)].append(webhook)
     by_webhook: dict[str, list[Twin]] = defaultdict(list)
     for same in by_url.values():
-        for one in same if len(same) > 1 else ():
+        for webhook in same if len(same) > 1 else ():
             for twin in same:
-                common = [name for name in one.events if name in twin.events]
-                if twin.id != one.id and common:
-                    by_webhook[one.id].append(Twin(twin, common))
+                common = [name for name in webhook.events if name in twin.events]
+                if twin.id != webhook.id and common:
+                    by_webhook[webhook.id].append(Twin(twin, common))
     return by_webhook
 
 

@@ -93,15 +93,19 @@ def tried(conditions: Sequence[Condition], events: Sequence[str], now: int) -> S
         data = sample(event, "0" * 24, now)
         record = sample_fields(event)
         facts = facts_of(message(event, now, data), text_of(record))
-        failing = [one for one in conditions if not hold([one], facts)]
-        impossible = [one_line(one) for one in failing if not _possible(one, event)]
+        failing = [condition for condition in conditions if not hold([condition], facts)]
+        impossible = [
+            one_line(condition) for condition in failing if not _possible(condition, event)
+        ]
         text = json.dumps(data, ensure_ascii=False, indent=2)
         beside = [
             one_line(Condition(name, _text(field.value)))
             for name, field in record.items()
             if name not in data
         ]
-        trials.append(Trial(event, text, [one_line(one) for one in failing], impossible, beside))
+        trials.append(
+            Trial(event, text, [one_line(condition) for condition in failing], impossible, beside)
+        )
     return trials
 
 
@@ -116,16 +120,16 @@ def choices() -> Mapping[str, Sequence[Condition]]:
     They have each value of a closed list, else an example.
     """
     return {
-        one.noun: [
+        resource.noun: [
             condition
-            for name in one.filterable
+            for name in resource.filterable
             for condition in (
-                *(Condition(name, value) for value in _values(one.named[name])),
+                *(Condition(name, value) for value in _values(resource.named[name])),
                 Condition(name, changed=True),
             )
         ]
-        for one in RESOURCES
-        if one.filterable
+        for resource in RESOURCES
+        if resource.filterable
     }
 
 
@@ -227,10 +231,10 @@ def _as_sent(event: str, name: str, text: str) -> str:
     if schema.get("type") == "boolean":
         value = {"true": True, "false": False}.get(text, text)
     try:
-        kept = field.format.accept(value)
+        stored_value = field.format.accept(value)
     except Wrong as wrong:
         raise ValueError(f"{name}: {wrong.message}") from None
-    shown = field.format.show(kept) if field.format.show else kept
+    shown = field.format.show(stored_value) if field.format.show else stored_value
     return _text(shown) or ""
 
 

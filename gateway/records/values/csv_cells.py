@@ -151,8 +151,8 @@ def read(form: Format, cell: str, written: Written = AS_JSON) -> Any:
         return decode(text.encode(errors="replace"))
     except InvalidJson:
         example = '["vip","fair"] or vip;fair' if _of_texts(form) else '{"key":"value"}'
-        what = "a list" if kind == "array" else "an object"
-        raise Wrong("wrong_type", f"Write {what} as JSON, such as {example}.") from None
+        shape = "a list" if kind == "array" else "an object"
+        raise Wrong("wrong_type", f"Write {shape} as JSON, such as {example}.") from None
 
 
 def _is_code(form: Format) -> bool:

@@ -167,9 +167,9 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(value) != len(pairs):
         first: dict[str, Any] = {}
         for key, member in pairs:
-            other = first.setdefault(key, member)
+            earlier = first.setdefault(key, member)
             # Only duplicate keys are serialised: serialising every level again takes minutes.
-            if other is not member and not _same(other, member):
+            if earlier is not member and not _same(earlier, member):
                 # The key can contain any text, so the message shows it as JSON and shortened.
                 shown = json.dumps(key)[:80]
                 raise InvalidJson(f"The body has the key {shown} twice with different values.")

@@ -59,11 +59,11 @@ def read(text: str, form: str = AUTO, zone: str = "UTC") -> str:
     any form.
     """
     text = _in_digits(" ".join(text.split()))
-    found = _fields(text)
-    if found is None:
+    fields = _fields(text)
+    if fields is None:
         # With an offset, or nothing that is a date, which its format refuses.
         return text
-    readings, time = found
+    readings, time = fields
     if form not in readings and len(readings) > 1:
         raise Wrong(
             "ambiguous_date",
@@ -91,11 +91,11 @@ def shows(text: str) -> int:
     """Return what a text alone tells of the form of its file."""
     if len(text) > _LONGEST or not text[:1].isdigit():
         return NO_FORM
-    found = _WRITTEN.fullmatch(text)
-    if found is None or found["gap"] == ".":
+    match = _WRITTEN.fullmatch(text)
+    if match is None or match["gap"] == ".":
         # Where dates have points, the day is first, and dates with slashes are rare.
         return NO_FORM
-    a, b = int(found["a"]), int(found["b"])
+    a, b = int(match["a"]), int(match["b"])
     if a > 12 >= b:
         return SHOWS_DAY
     return SHOWS_MONTH if b > 12 >= a else NO_FORM
@@ -103,14 +103,14 @@ def shows(text: str) -> int:
 
 def _in_digits(text: str) -> str:
     """Return a text whose month is a word, as `10-Mar-26`, in digits; any other as it is."""
-    if found := _DAY_MONTH.match(text):
-        day, word, year = found.groups()
-    elif found := _MONTH_DAY.match(text):
-        word, day, year = found.groups()
+    if match := _DAY_MONTH.match(text):
+        day, word, year = match.groups()
+    elif match := _MONTH_DAY.match(text):
+        word, day, year = match.groups()
     else:
         return text
     month = _MONTHS.get(word.lower())
-    return text if month is None else f"{day}.{month}.{year}{text[found.end() :]}"
+    return text if month is None else f"{day}.{month}.{year}{text[match.end() :]}"
 
 
 def _fields(
@@ -134,16 +134,16 @@ def _fields(
     return {DAY_FIRST: (year, b, a), MONTH_FIRST: (year, a, b)}, _time(match)
 
 
-def _time(found: re.Match[str]) -> tuple[int, int, int, int] | None:
-    if found["hour"] is None:
+def _time(match: re.Match[str]) -> tuple[int, int, int, int] | None:
+    if match["hour"] is None:
         return None
-    hour = int(found["hour"])
-    if found["half"]:
+    hour = int(match["hour"])
+    if match["half"]:
         if not 1 <= hour <= 12:
             raise _wrong()
-        hour = hour % 12 + (12 if found["half"] in "Pp" else 0)
-    part = int(f"{found['part'] or '':0<6.6}")
-    return hour, int(found["minute"]), int(found["second"] or 0), part
+        hour = hour % 12 + (12 if match["half"] in "Pp" else 0)
+    part = int(f"{match['part'] or '':0<6.6}")
+    return hour, int(match["minute"]), int(match["second"] or 0), part
 
 
 def _micros(at: datetime) -> int:

@@ -83,12 +83,12 @@ def shows(text: str) -> int:
     if len(text) > MOST or not ("." in text or "," in text):
         return NO_FORM
     try:
-        found = _readings(text)
+        readings = _readings(text)
     except Wrong:
         return NO_FORM
-    if len(found) != 1:
+    if len(readings) != 1:
         return NO_FORM
-    return {COMMA: SHOWS_COMMA, POINT: SHOWS_POINT}.get(next(iter(found)), NO_FORM)
+    return {COMMA: SHOWS_COMMA, POINT: SHOWS_POINT}.get(next(iter(readings)), NO_FORM)
 
 
 def is_shortened(text: str) -> bool:
@@ -113,18 +113,18 @@ def _readings(text: str) -> dict[str, int | Decimal]:
         return {AUTO: 0}
     if match is None:
         raise shortened() if is_shortened(text) else _wrong()
-    signs = [match[one] for one in ("sign", "inner", "end") if match[one]]
+    signs = [match[name] for name in ("sign", "inner", "end") if match[name]]
     if len(signs) + bool(match["open"]) > 1 or bool(match["open"]) != bool(match["close"]):
         raise _wrong()
-    currencies = [match[one] for one in ("first", "before", "after") if match[one]]
+    currencies = [match[name] for name in ("first", "before", "after") if match[name]]
     if len(currencies) > 1:
         raise _wrong()
     minus = "-" if match["open"] or "-" in signs else ""
     readings: dict[str, int | Decimal] = {}
     for form, pattern in _PATTERNS:
-        if one := pattern.fullmatch(match["digits"]):
-            whole = _NO_DIGIT.sub("", one["whole"] or "0")
-            part = one["part"]
+        if digits := pattern.fullmatch(match["digits"]):
+            whole = _NO_DIGIT.sub("", digits["whole"] or "0")
+            part = digits["part"]
             readings[form] = (
                 int(minus + whole) if part is None else Decimal(f"{minus}{whole}.{part}")
             )

@@ -228,7 +228,7 @@ def export(resource: Resource) -> Described:
         "runs one export at a time. After five minutes the connection is closed.",
         parameters=(
             *_search(resource), *filters,
-            *(one for one in _walk(resource) if one.name != "cursor"),
+            *(parameter for parameter in _walk(resource) if parameter.name != "cursor"),
             Parameter(
                 "separator", {"type": "string", "enum": [*exports.SEPARATORS], "default": ","},
                 "What separates the cells.", ";",
@@ -289,7 +289,7 @@ def _search(resource: Resource) -> tuple[Parameter, ...]:
 
 def _walk(resource: Resource) -> tuple[Parameter, ...]:
     names = "|".join(sort.name for sort in resource.sorts)
-    one = rf"\s*-?({names})\s*"
+    sort_key = rf"\s*-?({names})\s*"
     example = shapes.example_id(resource.noun)
     return (
         Parameter(
@@ -302,7 +302,7 @@ def _walk(resource: Resource) -> tuple[Parameter, ...]:
             "2026-11-01T00:00:00Z",
         ),
         Parameter(
-            "sort", {"type": "string", "pattern": f"^({one}(,{one})*)?$"},
+            "sort", {"type": "string", "pattern": f"^({sort_key}(,{sort_key})*)?$"},
             f"Sort keys, separated by commas; a leading minus sorts in descending order. Keys: "
             f"{', '.join(sort.name for sort in resource.sorts)}. "
             "Records without a value are last in both directions. Default: -createdAt.",

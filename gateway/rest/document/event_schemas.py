@@ -176,7 +176,7 @@ def _collect(name: str, parts: Mapping[str, Schema], needed: dict[str, Schema]) 
 
 def _local(node: Any, parts: Mapping[str, Schema], needed: dict[str, Schema]) -> Any:
     if isinstance(node, list):
-        return [_local(one, parts, needed) for one in node]
+        return [_local(item, parts, needed) for item in node]
     if not isinstance(node, Mapping):
         return node
     target = node.get("$ref")

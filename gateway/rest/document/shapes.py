@@ -98,7 +98,7 @@ def selected(resource: Resource) -> Shape:
 
 def included(resource: Resource) -> Shape | None:
     """Return the member `included` of responses with a resource; None if it refers to nothing."""
-    targets = {t for one in includes(resource).values() for t in one.targets.values()}
+    targets = {t for include in includes(resource).values() for t in include.targets.values()}
     if not targets:
         return None
     properties: dict[str, Any] = {
@@ -240,10 +240,12 @@ def csv_file(resource: Resource) -> str:
     told = [f for f in resource.creatable.values() if f.example is not None]
     needed = [f for f in told if f.required or f.name == "items"]
     plain = (f for f in told if isinstance(f.example, str | int | float) and not f.reference)
-    chosen = needed + [f for f in plain if f not in needed][:2]
-    line = [f.example if isinstance(f.example, str) else csv_cells.write(f.example) for f in chosen]
+    columns = needed + [f for f in plain if f not in needed][:2]
+    line = [
+        f.example if isinstance(f.example, str) else csv_cells.write(f.example) for f in columns
+    ]
     text = StringIO()
-    csv.writer(text).writerows(([f.name for f in chosen], line))
+    csv.writer(text).writerows(([f.name for f in columns], line))
     return text.getvalue()
 
 

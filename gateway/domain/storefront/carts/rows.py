@@ -170,11 +170,11 @@ async def opened(tx: Tx, visitor: Shopper) -> Cart:
         if of is not None:
             await tx.run(_EXPIRED, visitor.store.id, of, tx.now)
         cart_id = tx.new_id() if tried else cart.new_id
-        made = await tx.run(
+        count = await tx.run(
             _CREATE, cart_id, visitor.store.owner_id, visitor.store.id, of,
             visitor.customer_id, tx.now, None if of is None else tx.now + LIFETIME,
         )  # fmt: skip
-        if made and of is not None:
+        if count and of is not None:
             # Not for a cart that another request of the visitor made first.
             await cart_quotas.take(tx, visitor)
     raise Refusal("conflict", "The cart is being ordered; try again.")

@@ -264,7 +264,7 @@ async def _place(
         actor,
         ContactDetails(email=buyer["email"], name=buyer["name"], phone=buyer.get("phone")),
     )
-    what = Purchase(
+    purchase = Purchase(
         order_id=order_id,
         store_id=store.id,
         customer_id=visitor.customer_id,
@@ -280,7 +280,7 @@ async def _place(
         language=store["language"],
     )
     assert tokens.access is not None, "a new order has a new token"
-    order = await placing.place(tx, actor, what, digest_of(tokens.access))
+    order = await placing.place(tx, actor, purchase, digest_of(tokens.access))
     await rows.close(tx, priced.cart, order_id)
     return order
 

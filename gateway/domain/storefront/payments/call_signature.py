@@ -44,7 +44,7 @@ def must_be_signed(signature: Signature, body: bytes, secrets: Sequence[str], no
             f"webhook-timestamp differs from our clock by more than {TOLERANCE} s; sign each "
             "attempt anew, and check the clock of the sender."
         )
-    sent = [one for one in signature.signatures.split() if one.startswith("v1,")]
+    sent = [part for part in signature.signatures.split() if part.startswith("v1,")]
     # Every pair is compared, so that the time tells nothing about the secrets.
     right = False
     for secret in secrets:

@@ -140,8 +140,8 @@ async def account_of(tx: Tx, store_id: str, ring: KeyRing) -> Account | None:
     if row is not None:
         old = row["old_secret"] if tx.now < (row["old_secret_until"] or 0) else None
         sealed = (row["secret"], row["staged_secret"], old)
-        valid = [opened(bytes(one), store_id, ring) for one in sealed if one is not None]
-    return Account(store["owner_id"], store["timezone"], [one for one in valid if one])
+        valid = [opened(bytes(secret), store_id, ring) for secret in sealed if secret is not None]
+    return Account(store["owner_id"], store["timezone"], [secret for secret in valid if secret])
 
 
 async def current(tx: Tx, store_ids: Sequence[str]) -> Mapping[str, bytes]:

@@ -111,10 +111,10 @@ async def ask_again(tx: Tx, actor: Actor, store_id: str) -> None:
     audit.record(tx, actor, "hastened", stores.STORES.noun, store.id, ("hostname",))
 
 
-async def note(tx: Tx, found: Sequence[tuple[str, str | None]]) -> None:
+async def note(tx: Tx, results: Sequence[tuple[str, str | None]]) -> None:
     """Note what was found: each hostname with its fault, None for a proof."""
     now = tx.now
-    for hostname, fault in found:
+    for hostname, fault in results:
         row = await tx.one(_ONE, hostname)
         if row is None:
             continue

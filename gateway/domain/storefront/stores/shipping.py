@@ -100,7 +100,7 @@ def faults(text: str) -> list[Fault]:
         if rule.cep_from > rule.cep_to:
             message = "cepFrom must not be after cepTo."
             faults_found.append(Fault(f"{at}.cepTo", "disagrees", message))
-        elif any(_overlap(rule, other) for other in rules[:index]):
+        elif any(_overlap(rule, earlier_rule) for earlier_rule in rules[:index]):
             message = "An earlier rule has this type for a CEP of the range."
             faults_found.append(Fault(f"{at}.type", "taken", message))
     return faults_found
