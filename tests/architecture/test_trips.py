@@ -32,7 +32,7 @@ from tests.support.rest import RestApi
 from tests.support.shop import open_shop
 from tests.support.site import serving
 
-ROUNDS = 7
+ROUNDS = 5
 MARGIN = 1.1
 """How much the calls may be above their figure: how often the loop turns in between varies."""
 # The files entered and the Python calls of each trip.
