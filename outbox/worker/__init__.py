@@ -138,10 +138,11 @@ class Worker:
         """Run one turn: settle and take, then wait for a reason to run again."""
         if not (self._db.one_writer or self._stopping):
             # Each turn is a round trip.
-            rest = self._arrivals.rest(self._turn_at, self._clock.monotonic())
-            if rest > 0:
+            now = self._clock.monotonic()
+            rest = max(self._arrivals.rest(self._turn_at, now), 0.0)
+            if rest:
                 await asyncio.sleep(rest)
-        self._turn_at = self._clock.monotonic()
+            self._turn_at = now + rest
         self._wake.clear()
         self._stop_timer()
         slow = self._sends.take_slots_back()

@@ -65,7 +65,8 @@ async def _measure(here: Site, place: Place, node: Serving, size: Size, verdict:
 
     await p99()
     for name, (start, progress) in JOBS.items():
-        await in_time(at_rest, here.patience)
+        if not await in_time(at_rest, here.patience):
+            verdict.broken.append(f"{engine}: another job still ran before {name}")
         alone = await p99()
         await start(place, node, other, size.count(LINES, least=100))
 

@@ -49,11 +49,11 @@ _RESOURCE = formats.one_of(*RESOURCES)
 
 
 def _scopes(value: Any, from_json: bool) -> list[str]:
-    return nested.several(_SCOPE, value, from_json, len(SCOPES), least=1)
+    return formats.several(_SCOPE, value, from_json, len(SCOPES), least=1)
 
 
 def _resources(value: Any, from_json: bool) -> list[str]:
-    return nested.several(_RESOURCE, value, from_json, len(RESOURCES), least=1)
+    return formats.several(_RESOURCE, value, from_json, len(RESOURCES), least=1)
 
 
 KEY = Form(

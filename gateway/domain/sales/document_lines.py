@@ -59,7 +59,7 @@ def items(least: int) -> Format:
     line = formats.composite(one, members.schema)
 
     def parts(value: Any, from_json: bool) -> str:
-        return text(nested.several(line, value, from_json, MOST, least))
+        return text(formats.several(line, value, from_json, MOST, least))
 
     # A line in a response has all members; only the product is optional.
     whole = [m.name for m in MEMBERS if m.name != "productId"]

@@ -314,17 +314,22 @@ def tags() -> Format:
     return list_of(title(64), 50)
 
 
+def several(item: Format, value: Any, from_json: bool, most: int, least: int = 0) -> list[Any]:
+    """Return the stored form of each of `least` to `most` items. Raises Wrong."""
+    if not isinstance(value, list):
+        raise Wrong("wrong_type", "Send an array.")
+    if len(value) > most:
+        raise Wrong("too_many", "Send at most {most} items.", most=most)
+    if len(value) < least:
+        raise Wrong("too_few", f"Send at least {{least}} item{'s' * (least > 1)}.", least=least)
+    return items(item, value, from_json)
+
+
 def list_of(item: Format, most: int, least: int = 0) -> Format:
     """Return the format of a list without repeats, stored as JSON text."""
 
     def parts(value: Any, from_json: bool) -> str:
-        if not isinstance(value, list):
-            raise Wrong("wrong_type", "Send an array.")
-        if len(value) > most:
-            raise Wrong("too_many", "Send at most {most} items.", most=most)
-        if len(value) < least:
-            raise Wrong("too_few", f"Send at least {{least}} item{'s' * (least > 1)}.", least=least)
-        return dumps(list(dict.fromkeys(items(item, value, from_json))))
+        return dumps(list(dict.fromkeys(several(item, value, from_json, most, least))))
 
     schema: dict[str, Any] = {"type": "array", "items": item.schema, "maxItems": most}
     if least:

@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import Raw
 from msgspec.json import decode
 
-from gateway.records.values.formats import Format, Wrong, composite, items, list_by, together
+from gateway.records.values.formats import Format, Wrong, composite, list_by, several, together
 from gateway.records.values.schemas import or_null
 from gateway.records.values.strictjson import depth, dumps
 
@@ -31,17 +31,6 @@ def objects(members: Sequence[Member], most: int, least: int = 0) -> Format:
 
     schema = list_schema(item, most, least)
     return list_by(parts, schema, item)
-
-
-def several(item: Format, value: Any, from_json: bool, most: int, least: int = 0) -> list[Any]:
-    """Return the stored form of each of `least` to `most` items. Raises Wrong."""
-    if not isinstance(value, list):
-        raise Wrong("wrong_type", "Send an array.")
-    if len(value) > most:
-        raise Wrong("too_many", "Send at most {most} items.", most=most)
-    if len(value) < least:
-        raise Wrong("too_few", f"Send at least {{least}} item{'s' * (least > 1)}.", least=least)
-    return items(item, value, from_json)
 
 
 def list_schema(item: Format, most: int, least: int = 0) -> dict[str, Any]:

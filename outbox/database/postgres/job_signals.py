@@ -2,7 +2,7 @@
 
 The job sends `step` before each of its steps and `rest` after it. A server takes both as the ends
 of a step of its own (see outbox.database.pacing), and answers `felt` or `unfelt` while others write
-there, or `unmeasured` when the job must rest for long first. Where no server answers, nobody
+there, and `unmeasured` when the job must rest for long first. Where no server answers, nobody
 writes, and the job does not rest.
 """
 
@@ -73,9 +73,10 @@ class HeardJob:
             self._meter.end()
 
     def _judge(self) -> None:
-        if self._meter.lacks and self._meter.anyone:
-            self._answer(UNMEASURED)
-        elif self._meter.anyone:
+        if self._meter.anyone:
+            # A job of an earlier release takes no notice of the first, so it needs the second too.
+            if self._meter.lacks:
+                self._answer(UNMEASURED)
             self._answer(FELT if self._meter.hurts() else UNFELT)
 
 
@@ -127,10 +128,11 @@ class ServersMeter:
             self._heard_at = float("-inf")
 
     def _heard(self, _: object, pid: int, channel: str, payload: str) -> None:
-        if payload in (FELT, UNFELT, UNMEASURED):
+        if payload == UNMEASURED:
+            self.lacks = True
+        elif payload in (FELT, UNFELT):
             self._heard_at = self._clock.monotonic()
             self._felt = bool(self._felt) or payload == FELT
-            self.lacks = self.lacks or payload == UNMEASURED
 
 
 @asynccontextmanager

@@ -8,7 +8,7 @@ from pathlib import Path
 import asyncpg
 
 from outbox.clock import SystemClock
-from outbox.database.pacing import JobPace
+from outbox.database.pacing import LONGEST_REST, JobPace
 from outbox.database.postgres.job_signals import servers_meter
 from outbox.database.transaction import Database
 from outbox.database.transfer import Place
@@ -52,6 +52,8 @@ async def test_a_job_rests_for_the_writes_of_a_server_and_for_nobody_else(
         assert set(rests) == {0.0}
         task = asyncio.create_task(writing(server, []))
         await until(lambda: _rested(pace, rests))
+        # The server has never measured others without the job.
+        assert LONGEST_REST in rests
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
     assert server.meter.jobs == 1, "the job may go on"
