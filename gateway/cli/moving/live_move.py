@@ -50,10 +50,9 @@ LOOK_SECONDS = 0.01
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """What a move did: rows copied and deleted, and the seconds for which the owner was closed."""
+    """What a move did: rows copied, and the seconds for which the owner was closed."""
 
     copied: int
-    deleted: int
     closed: float
 
 
@@ -80,7 +79,7 @@ class LiveMove:
         """What the owner's delivery log had before, and has now."""
 
     async def run(self, rings: Rings, seen: Seen) -> Moved:
-        """Go on to the end. Raise CannotStart."""
+        """Go on until the target has the owner; `clear` is left to do. Raise CannotStart."""
         await self._refuse()
         copied, closed = 0, 0.0
         if self._here.state != "gone" and not has_arrived(self._here, self._there):
@@ -99,6 +98,10 @@ class LiveMove:
         await self._stand("gone")
         async with self._target.snapshot() as tx:
             await self._address.change(tx, self._owner_id)
+        return Moved(copied, closed)
+
+    async def clear(self) -> int:
+        """Delete the rows of an owner who is gone from the source; return how many."""
         # Deleting some rows changes others.
         await self._source.moves(self._here.move_id)
         await self._target.moves(self._here.move_id)
@@ -107,7 +110,7 @@ class LiveMove:
         deleted = await self._forget(self._source)
         await self._drop(self._source)
         await self._source.step(owner_moves.forget_changes, self._owner_id)
-        return Moved(copied, deleted, closed)
+        return deleted
 
     async def cancel(self) -> None:
         """Let the source have the owner again. Raise CannotStart when the target has him."""

@@ -164,11 +164,13 @@ async def _live(
         rings = await _rings(source, config, there, to_config)
         with Progress("move", sys.stderr, SystemClock()) as progress:
             moved = await moving.run(rings, progress.at)
-    for sentence in moving.sentences:
-        say(sentence)
-    say(f"Moved {email}: {moved.copied:,} rows are in {ends[1]}.")
-    say(f"Closed for {moved.closed:.2f} seconds.")
-    say(f"{moved.deleted:,} rows are deleted in {ends[0]}.")
+        for sentence in moving.sentences:
+            say(sentence)
+        say(f"Moved {email}: {moved.copied:,} rows are in {ends[1]}.")
+        say(f"Closed for {moved.closed:.2f} seconds.")
+        # Beside the writes of others this takes longer than the copy.
+        deleted = await moving.clear()
+    say(f"{deleted:,} rows are deleted in {ends[0]}.")
 
 
 async def _rings(source: Exclusive, config: Config, target: Exclusive, to_config: Config) -> Rings:
