@@ -267,7 +267,7 @@ def test_a_broken_rule_is_found(
 @pytest.mark.parametrize(
     ("place", "name", "broken", "words"),
     [
-        (settle, "follow", _nothing, "without a head"),
+        (settle, "promote", _nothing, "without a head"),
         (
             head_deliveries,
             "PROMOTE",
