@@ -11,6 +11,7 @@ import msgspec
 from aiohttp import web
 
 from gateway.graphql import graphiql
+from gateway.graphql.document_limits import CHARACTERS
 from gateway.graphql.errors import extensions, misdirection, render
 from gateway.graphql.execution import JSON, OperationRequest, from_body, from_query, run
 from gateway.graphql.graphiql import GRAPHIQL
@@ -96,8 +97,10 @@ async def _answer(request: web.Request, operation: OperationRequest) -> web.Resp
         misdirected = misdirection(outcome.result.errors)
         if misdirected is not None:
             return refuse(misdirected, request)
+        # Of a document that is too long, only what another one could have is searched for a store.
+        query = operation.query[:CHARACTERS]
         code = await language_of(
-            visit.stores, request.app[DIRECTORY], operation.query, operation.variables or {}
+            visit.stores, request.app[DIRECTORY], query, operation.variables or {}
         )
         members["errors"] = [
             render(error, visit.request_id, visit.commits, say_of(code))
