@@ -28,12 +28,14 @@ async function storeChanges(): Promise<number> {
     const { data: page } = await listContacts({
       query: { updatedSince, cursor, limit: 100 }, throwOnError: true,
     });
-    for (const one of page.data) copy.contacts[one.id] = one;
-    const last = page.data.at(-1);
+    // Without `fields` each contact is whole.
+    const whole = page.data as Contact[];
+    for (const one of whole) copy.contacts[one.id] = one;
+    const last = whole.at(-1);
     // The next run sees the last ones again, as others may have the same time.
     if (last) copy.since = last.updatedAt ?? last.createdAt;
     save();
-    count += page.data.length;
+    count += whole.length;
     cursor = page.nextCursor;
   } while (cursor);
   return count;
