@@ -12,15 +12,16 @@ from tests.support.databases import PostgresServer
 from tests.support.process import environment, serving_process
 
 SERVICES = nodes("compose.postgres.yaml")
+URL_FILE = "CARTEIRO_DATABASE__URL_FILE"
 
 
 def settings(service: str, data: Path, database: str) -> dict[str, str]:
-    """The settings of a service, with another database and its volume elsewhere."""
-    given = {
-        name: value.replace("/data", str(data))
+    """The settings of a service, with another database in its secret and its volume elsewhere."""
+    (secret := data.parent / "database-url").write_text(database)
+    return {
+        name: str(secret) if name == URL_FILE else value.replace("/data", str(data))
         for name, value in SERVICES[service]["environment"].items()
     }
-    return given | {"CARTEIRO_DATABASE__URL": database}
 
 
 def prepare(data: Path, database: str) -> subprocess.CompletedProcess[str]:
