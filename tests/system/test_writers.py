@@ -136,6 +136,11 @@ async def test_a_lock_that_reaches_clients_is_seen() -> None:
         async with _writing(site):
             await site.more(WRITERS)
             with closing(sqlite3.connect(_file(site), isolation_level=None)) as stranger:
+                # Those who wait for a while are late, and those who wait for longer are refused.
+                stranger.execute("begin immediate")
+                await asyncio.sleep(4 * P99_MS / 1000)
+                stranger.execute("rollback")
+                await site.more(WRITERS)
                 stranger.execute("begin immediate")
                 await in_time(lambda: bool(site.load.refused), PATIENCE)
                 stranger.execute("rollback")
