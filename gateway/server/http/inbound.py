@@ -6,6 +6,7 @@ It is one module because each limit needs the state of the connection and its ow
 
 import asyncio
 import re
+import select
 import socket
 from collections import deque
 from collections.abc import Callable
@@ -185,8 +186,11 @@ class Connection(RequestHandler):
 
     @property
     def busy(self) -> bool:
-        """Whether a request is in progress or waiting."""
-        return self._request_in_progress or bool(self._messages)
+        """Whether a request is in progress or waiting.
+
+        Before Python 3.12, aiohttp knows of neither while the task of a request has yet to begin.
+        """
+        return self._request_in_progress or bool(self._marks) or bool(self._messages)
 
     @property
     def holder(self) -> str:
@@ -216,6 +220,16 @@ class Connection(RequestHandler):
         if self._awaits_body():
             return self.headed_at if self._sending is None else self._sending.since
         return None
+
+    @property
+    def has_sent(self) -> bool:
+        """Whether what the client has sent waits to be read, outside a slow body or response."""
+        transport = self.transport
+        if self.slow_since is not None or transport is None or transport.is_closing():
+            return False
+        poll = select.poll()
+        poll.register(transport.get_extra_info("socket").fileno(), select.POLLIN)
+        return bool(poll.poll(0))
 
     def overdue(self, now: float) -> bool:
         """Return whether the client is too slow to send a head or body, or to read a response."""

@@ -68,6 +68,23 @@ async def test_a_head_that_does_not_come(db: Database, first: bytes) -> None:
         assert rejected(site, "slow") == 1
 
 
+async def test_a_request_that_has_come_is_busy_up_to_its_response(site: Site) -> None:
+    """A full server closes who is not, and would do the work of a request without an answer."""
+    async with connected(site) as (reader, writer):
+        writer.write(HEAD)
+        await reader.readuntil(b"}")
+        there = inbound(site)
+        await until(lambda: not there.busy)
+        there.data_received(HEAD.replace(b"livez", b"readyz"))
+        busy = []
+        answer = asyncio.ensure_future(reader.readuntil(b"}"))
+        while not answer.done():
+            busy.append(there.busy)
+            await asyncio.sleep(0)
+        assert busy[0]
+        assert busy == sorted(busy, reverse=True)
+
+
 @pytest.mark.slow
 async def test_a_body_that_does_not_come(db: Database) -> None:
     async with serving(db, Config(limits=Limits(body_seconds=0.001))) as site:
