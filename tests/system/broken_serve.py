@@ -331,8 +331,9 @@ def unlimited_sign_ins() -> Parts:
 def crowded_searches() -> None:
     """Let long reads wait in one queue, run on after a disconnection, and cost one token."""
     connection = module("gateway.server.http.client_connections").Connection
-    init, take, leave, lost = (
-        FairSemaphore.__init__, FairSemaphore.take, FairSemaphore.leave, connection.connection_lost,
+    init, take, free, leave, lost = (
+        FairSemaphore.__init__, FairSemaphore.take, FairSemaphore.take_free, FairSemaphore.leave,
+        connection.connection_lost,
     )  # fmt: skip
 
     def unbounded(self: FairSemaphore, count: int, **_: int) -> None:
@@ -344,7 +345,7 @@ def crowded_searches() -> None:
 
     FairSemaphore.__init__ = unbounded  # type: ignore[method-assign]
     FairSemaphore.take = lambda self, holder: take(self, "all")  # type: ignore[method-assign]
-    FairSemaphore.take_free = lambda self, holder: False  # type: ignore[method-assign]
+    FairSemaphore.take_free = lambda self, holder: free(self, "all")  # type: ignore[method-assign]
     FairSemaphore.leave = lambda self, holder: leave(self, "all")  # type: ignore[method-assign]
     connection.connection_lost = stays
     costs = module("gateway.server.http.rate_limits").COSTS
