@@ -32,7 +32,8 @@ class Visitor(Console):
         """Wait until a list of deliveries has one."""
         async with asyncio.timeout(60):
             while not await self.first(path, r"/console/deliveries/([0-9a-f]{24})"):
-                pass
+                # Whoever asks without a rest gets 429, also for what comes next.
+                await asyncio.sleep(0.25)
 
     async def hook(self, name: str) -> str:
         """Return the page of the webhook of an inbox."""
