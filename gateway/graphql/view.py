@@ -97,7 +97,7 @@ async def _answer(request: web.Request, operation: OperationRequest) -> web.Resp
         misdirected = misdirection(outcome.result.errors)
         if misdirected is not None:
             return refuse(misdirected, request)
-        # Of a document that is too long, only what another one could have is searched for a store.
+        # Searching for a store must not cost more in a document that is refused as too long.
         query = operation.query[:CHARACTERS]
         code = await language_of(
             visit.stores, request.app[DIRECTORY], query, operation.variables or {}

@@ -13,14 +13,19 @@ LOOK_SECONDS = 0.01
 
 
 @overload
-async def until(look: Callable[[], Awaitable[T]], seconds: float = ...) -> T: ...
+async def until(look: Callable[[], Awaitable[T]], seconds: float = ..., rest: float = ...) -> T: ...
 @overload
-async def until(look: Callable[[], T], seconds: float = ...) -> T: ...
-async def until(look: Callable[[], Any], seconds: float = HANG_SECONDS) -> Any:
-    """Return the result of `look`, awaited if need be, once it is true. Raise TimeoutError."""
+async def until(look: Callable[[], T], seconds: float = ..., rest: float = ...) -> T: ...
+async def until(
+    look: Callable[[], Any], seconds: float = HANG_SECONDS, rest: float = LOOK_SECONDS
+) -> Any:
+    """Return the result of `look`, awaited if need be, once it is true. Raise TimeoutError.
+
+    `rest` seconds are between two looks.
+    """
     async with asyncio.timeout(seconds):
         while not (result := await _seen(look)):
-            await asyncio.sleep(LOOK_SECONDS)
+            await asyncio.sleep(rest)
         return result
 
 

@@ -8,6 +8,7 @@ import re
 import signal
 import sys
 from asyncio.subprocess import PIPE, Process
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ import pytest
 from gateway.cli.demo.demo_gateway import Account, Console
 from tests.architecture.tree import ROOT
 from tests.support.checkouts import ADDRESS, BUYER
+from tests.support.waiting import until
 
 
 class Visitor(Console):
@@ -30,10 +32,8 @@ class Visitor(Console):
 
     async def until(self, path: str) -> None:
         """Wait until a list of deliveries has one."""
-        async with asyncio.timeout(60):
-            while not await self.first(path, r"/console/deliveries/([0-9a-f]{24})"):
-                # Whoever asks without a rest gets 429, also for what comes next.
-                await asyncio.sleep(0.25)
+        # Whoever asks without a rest gets 429, also for what comes next.
+        await until(partial(self.first, path, r"/console/deliveries/([0-9a-f]{24})"), rest=0.25)
 
     async def hook(self, name: str) -> str:
         """Return the page of the webhook of an inbox."""

@@ -37,10 +37,6 @@ class Guest(Protocol):
     def slow_since(self) -> float | None:
         """The same for a client that sends a body or takes a response; else None."""
 
-    @property
-    def has_sent(self) -> bool:
-        """Whether the server has yet to read what this client has sent."""
-
     def evict(self) -> None:
         """Close the connection to free its place."""
 
@@ -113,8 +109,11 @@ class Admission:
         return longest if free >= 0.5 else max(longest * free * 2, SHORTEST_SECONDS)
 
     def _make_room(self) -> bool:
-        if self._close_next():
-            return True
+        while self._next:
+            since, guest = self._next.pop()
+            # Whoever has been busy meanwhile does not wait so long any more.
+            if guest.waited_since == since and self._close(guest):
+                return True
         waiting: dict[str, list[tuple[float, int, Guest]]] = {}
         counts: Counter[str] = Counter()
         for number, guest in enumerate(one for held in self._held.values() for one in held):
@@ -125,20 +124,12 @@ class Admission:
         if not waiting:
             return False
         most = max(waiting, key=lambda holder: counts[holder])
-        # To look at all connections for each newcomer would be much work in a flood.
-        some = nsmallest(max(counts[most] // AHEAD, 1), waiting[most])
-        self._next = [(since, guest) for since, _, guest in reversed(some)]
-        return self._close_next()
-
-    def _close_next(self) -> bool:
-        """Close the next one that still lets the server wait; return whether there was one."""
-        while self._next:
-            since, guest = self._next.pop()
-            # Whoever has been busy meanwhile does not wait so long any more, and whoever has sent a
-            # request would never learn whether it was done.
-            if guest.waited_since == since and not guest.has_sent and self._close(guest):
-                return True
-        return False
+        _, _, guest = first = min(waiting[most])
+        if ahead := counts[most] // AHEAD:
+            # To look at all connections for each newcomer would be much work in a flood.
+            some = nsmallest(ahead, waiting[most])
+            self._next = [(since, one) for since, _, one in reversed(some) if one is not first[2]]
+        return self._close(guest)
 
     def _has_room(self, address: str) -> bool:
         """Return whether an address may have another place; a slow body of it gives way.

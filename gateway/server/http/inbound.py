@@ -6,7 +6,6 @@ It is one module because each limit needs the state of the connection and its ow
 
 import asyncio
 import re
-import select
 import socket
 from collections import deque
 from collections.abc import Callable
@@ -186,11 +185,11 @@ class Connection(RequestHandler):
 
     @property
     def busy(self) -> bool:
-        """Whether a request is in progress or waiting.
+        """Whether a request has come whose response is not done.
 
-        Before Python 3.12, aiohttp knows of neither while the task of a request has yet to begin.
+        Before Python 3.12, aiohttp does not know of one while its task has yet to begin.
         """
-        return self._request_in_progress or bool(self._marks) or bool(self._messages)
+        return bool(self._marks)
 
     @property
     def holder(self) -> str:
@@ -220,16 +219,6 @@ class Connection(RequestHandler):
         if self._awaits_body():
             return self.headed_at if self._sending is None else self._sending.since
         return None
-
-    @property
-    def has_sent(self) -> bool:
-        """Whether what the client has sent waits to be read, outside a slow body or response."""
-        transport = self.transport
-        if self.slow_since is not None or transport is None or transport.is_closing():
-            return False
-        poll = select.poll()
-        poll.register(transport.get_extra_info("socket").fileno(), select.POLLIN)
-        return bool(poll.poll(0))
 
     def overdue(self, now: float) -> bool:
         """Return whether the client is too slow to send a head or body, or to read a response."""
@@ -277,11 +266,8 @@ class Connection(RequestHandler):
         """Close the connection to free its place and the bytes of its request."""
         self._shared.requests.give(self.address, self._counted)
         self._counted = 0
-        if self.busy or self.head_since is not None:
-            self.cut(FULL)
-        else:
-            # Between two requests the client expects no response.
-            self.force_close()
+        # Between two requests, too: the client's next one may be on its way.
+        self.cut(FULL)
 
     def _take_in(self, data: bytes) -> None:
         if self._force_close:

@@ -17,7 +17,6 @@ class Client:
         self.holder = holder
         self.waited_since = since
         self.slow_since = since if slow else None
-        self.has_sent = False
         self.evicted = False
 
     def evict(self) -> None:
@@ -33,18 +32,6 @@ def test_whoever_is_served_keeps_the_place() -> None:
     places.release(late, "c")
     places.release(first, "a")
     assert places.admit(late, "c")
-
-
-def test_whoever_has_sent_a_request_keeps_the_place_and_a_newcomer_is_refused() -> None:
-    places = Admission(2, 2, lambda: 0.0)
-    first, second = Client("a", 1.0), Client("b", 2.0)
-    assert places.admit(first, "a")
-    assert places.admit(second, "b")
-    first.has_sent = True
-    assert not places.admit(Client("c", 3.0), "c")
-    first.has_sent = False
-    assert places.admit(Client("d", 4.0), "d")
-    assert (first.evicted, second.evicted) == (True, False)
 
 
 def test_an_address_with_all_its_places_loses_a_slow_body_alone() -> None:
