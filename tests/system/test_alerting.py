@@ -86,6 +86,11 @@ FIRING = 'ALERTS{alertstate="firing"}'
 PASSING = 'ALERTS{alertstate="firing",alertname!~"OutboxLagBudgetTicket|EventLoopLag"}'
 # As it is by default; the schedule of Product gives up within seconds.
 SCHEDULE = "5,300,1800,7200,18000,36000,50400,72000,86400"
+# A receiver that hangs has one request at a time, and ten that fail open its circuit.
+TIMEOUT_SECONDS = "5"
+SETTINGS = {
+    "CARTEIRO_RETRY__SCHEDULE": SCHEDULE, "CARTEIRO_DELIVERY__TOTAL_SECONDS": TIMEOUT_SECONDS,
+}  # fmt: skip
 
 
 OWNERS = 6
@@ -219,8 +224,7 @@ async def _site(fault: Fault) -> AsyncIterator[tuple[Deployed, Prometheus, Alert
             url = cluster.url
         site = await stack.enter_async_context(
             deployed(
-                fault.engine, 3, url=url, owners=OWNERS, broken=fault.broken,
-                settings={"CARTEIRO_RETRY__SCHEDULE": SCHEDULE},
+                fault.engine, 3, url=url, owners=OWNERS, broken=fault.broken, settings=SETTINGS,
             )
         )  # fmt: skip
         site.cluster = cluster
