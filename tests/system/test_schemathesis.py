@@ -7,7 +7,6 @@ of them the metrics page is within the budget of docs/reference/metrics.md.
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 import subprocess
@@ -87,10 +86,10 @@ async def run_generated_calls(
     with tempfile.TemporaryDirectory(prefix="carteiro-generated-") as home:
         folder = Path(home)
         async with empty_database(engine, folder) as url:
-            return _run(engine, folder, url, examples, only, broken)
+            return await _run(engine, folder, url, examples, only, broken)
 
 
-def _run(
+async def _run(
     engine: Engine, folder: Path, url: str, examples: int, only: Sequence[str], broken: str
 ) -> dict[str, Any]:
     settings = LIMITS | {"CARTEIRO_DATABASE__URL": url, "BROKEN": broken}
@@ -114,7 +113,7 @@ def _run(
         )  # fmt: skip
         # The page may be from before the last calls; the next one has another time of the process.
         before = serving.ask("/metrics")[1]
-        asyncio.run(until(lambda: serving.ask("/metrics")[1] != before))
+        await until(lambda: serving.ask("/metrics")[1] != before)
         page = serving.ask("/metrics")[1].decode()
     assert report.exists(), (done.stdout + done.stderr)[-2000:]
     told = json.loads(report.read_text())

@@ -83,6 +83,14 @@ execute function refuse_gone()
 _DROP = "drop function if exists {function}() cascade"
 WAIT_MILLISECONDS = 100
 """A transaction of a move waits for no lock longer than this, as others wait behind it."""
+VACUUM_MILLISECONDS = 3000
+"""The server ends an autovacuum for a lock that is waited for longer than `deadlock_timeout`, 1 s."""
+# Nobody who reads or writes waits behind this lock.
+_FREE = f"""
+set local lock_timeout = {VACUUM_MILLISECONDS};
+lock table {{table}} in share update exclusive mode;
+set local lock_timeout = {WAIT_MILLISECONDS}
+"""
 # The lock of outbox.database.postgres.move_connection.
 _ALONE = f"select pg_try_advisory_xact_lock(own_lock({locks.MOVE})) as is_alone"
 _FOUND = """
@@ -105,6 +113,7 @@ def at_source(ownership: Ownership, table: Guarded, owner_id: str) -> Iterator[s
     """Yield the statements that guard a table of the source."""
     states = ("copying", "resting") if table.settles else ("copying",)
     owner = _literal(owner_id)
+    yield free(table.name)
     for event, row in (("set", "new"), ("delete", "old")):
         function = _name(event, table.name, owner_id)
         yield _SOURCE.format(
@@ -118,12 +127,18 @@ def at_source(ownership: Ownership, table: Guarded, owner_id: str) -> Iterator[s
 def at_target(ownership: Ownership, table: str, owner_id: str) -> Iterator[str]:
     """Yield the statements that guard a table of the target."""
     owner = _literal(owner_id)
+    yield free(table)
     for event, row in (("set", "new"), ("delete", "old")):
         yield _TARGET.format(
             function=_name(event, table, owner_id), row=row, owner=owner, mover=MOVER,
             mine=row_of_owner(ownership, table, row, owner),
         )  # fmt: skip
         yield _trigger(ownership, table, event, row, owner_id)
+
+
+def free(table: str) -> str:
+    """Return statements that end an autovacuum of a table, up to the end of the transaction."""
+    return _FREE.format(table=table)
 
 
 async def refuses(tx: Tx, table: str) -> bool:
@@ -133,13 +148,16 @@ async def refuses(tx: Tx, table: str) -> bool:
 
 def refusing(table: str) -> Sequence[str]:
     """Return the statements that let a table refuse rows of owners who are gone."""
-    return [_REFUSE, _GONE.format(table=table)]
+    return [free(table), _REFUSE, _GONE.format(table=table)]
 
 
 def dropped(tables: Collection[str], owner_id: str) -> Iterator[Sequence[str]]:
     """Yield for each table the statements that remove what the others made."""
     for table in tables:
-        yield [_DROP.format(function=_name(one, table, owner_id)) for one in ("set", "delete")]
+        yield (
+            free(table),
+            *(_DROP.format(function=_name(one, table, owner_id)) for one in ("set", "delete")),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +176,6 @@ async def found(tx: Tx) -> list[Found]:
 
 async def drop(tx: Tx, table: str, owner_id: str) -> None:
     """Drop the triggers of an owner on one table, unless its lock is not free soon."""
-    await tx.run(f"set local lock_timeout = {WAIT_MILLISECONDS}")
     for statements in dropped([table], owner_id):
         for statement in statements:
             await tx.run(statement)

@@ -12,15 +12,17 @@ from outbox.database.ownership import OUTBOX
 from outbox.database.postgres import guards
 from outbox.database.postgres.guards import Guarded
 from outbox.database.postgres.move_connection import MoveConnection, open_beside
-from outbox.database.transaction import Tx
+from outbox.database.transaction import Row, Tx
 from outbox.database.transfer import Place
 from outbox.errors import CannotStart, OwnerElsewhere
 from outbox.ids import Ids
 from outbox.queue.upkeep import owner_moves
 from outbox.queue.upkeep.owner_moves import MoveState, State
+from tests.support.cluster import UNSYNCED, own_server
 from tests.support.databases import PostgresServer
 from tests.support.drain import OWNER, add_webhook, make, ring
 from tests.support.movers import opened
+from tests.support.waiting import until
 
 OTHER = "f" * 24
 TABLES = (Guarded("webhooks", ("id",), False), Guarded("events", ("id",), True),
@@ -91,3 +93,41 @@ async def test_one_move_at_a_time(url: str) -> None:
         with pytest.raises(CannotStart, match="another move"):
             async with open_beside(place):
                 pass
+
+
+SLOW = {
+    "autovacuum_naptime": "1s", "autovacuum_vacuum_cost_delay": "100ms",
+    "autovacuum_vacuum_cost_limit": "1",
+}  # fmt: skip
+FILL = "insert into move_changes (mover, name, key) select '', '', n from generate_series(1, $1) n"
+VACUUMED = """
+select 1 from pg_locks l join pg_stat_activity using (pid)
+where backend_type = 'autovacuum worker' and l.relation = to_regclass('move_changes')
+"""
+
+
+@pytest.mark.proof
+async def test_an_autovacuum_gives_way() -> None:
+    """One of a large table takes longer than a move tries to get its lock."""
+    async with AsyncExitStack() as stack:
+        cluster = await stack.enter_async_context(own_server(UNSYNCED | SLOW))
+        address = await PostgresServer(cluster.url).fresh()
+        db = await opened(address)
+        stack.push_async_callback(db.close)
+        place = Place(address, SystemClock(), Ids())
+        beside = await stack.enter_async_context(open_beside(place, 1))
+        await db.write(run, FILL, 100_000)
+        await db.write(run, "delete from move_changes")
+        await until(lambda: db.read(one, VACUUMED), rest=0.1)
+        trigger = guards.refusing("move_changes")
+        with pytest.raises(CannotStart, match="locks"):
+            await beside.execute(text for text in trigger if text != guards.free("move_changes"))
+        await beside.execute(trigger)
+
+
+async def run(tx: Tx, sql: str, *args: object) -> int:
+    return await tx.run(sql, *args)
+
+
+async def one(tx: Tx, sql: str) -> Row | None:
+    return await tx.one(sql)
