@@ -1,6 +1,10 @@
 """Copy the rows of one owner while he uses them: all of them once, then what has changed since.
 
-Each pass reads one snapshot of the source. What it stores is read again and compared, so the target
+A snapshot keeps each row that the queue is done with, and each turn of the drain walks these. So
+the first copy lists the keys in one snapshot, and reads a page of rows in one of its own. A row
+that has changed meanwhile may not fit: the first pass copies it.
+
+Each pass reads one snapshot of the source. What is stored is read again and compared, so the target
 has at the end of a pass what that snapshot has.
 
 It is one module because the first copy and the passes read, fit and compare rows in the same way.
@@ -10,9 +14,11 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Sequence
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import aclosing
-from typing import Any
+from itertools import islice
+from typing import IO, Any
 
 from gateway.cli.moving.moved_rows import COUNTED, QUEUED_MAIL, TABLES, Digest, Rings, changed
 from gateway.domain.product_ownership import OWNERSHIP
@@ -31,6 +37,8 @@ TOUCH_SECONDS = 600.0
 """How often a copy tells the servers that it goes on."""
 CHUNK = 1_000
 """Keys of a statement."""
+WHOLE = "[]"
+"""The key of a table that is copied as a whole."""
 LEFT_OUT = {"events": " and seq is not null", "remainders": " and false"}
 """Rows that fan-out has not done with; none are left when the owner leaves."""
 COUNTS = " union all ".join(
@@ -38,8 +46,6 @@ COUNTS = " union all ".join(
     f" where ({of_owner(OWNERSHIP, table)}){LEFT_OUT.get(table, '')}"
     for table in TABLES
 )
-Key = tuple[Any, ...]
-Rows = Sequence[Values]
 
 
 class LiveCopy:
@@ -67,11 +73,72 @@ class LiveCopy:
 
     async def all(self) -> None:
         """Copy every table. Raise CannotStart when one differs."""
+        with tempfile.TemporaryFile("w+", encoding="utf-8") as keys:
+            counts = await self._listed(keys)
+            keys.seek(0)
+            done, total = 0, sum(counts.values())
+            for table, left in counts.items():
+                while left:
+                    self._seen(done / total, table)
+                    page = [line.rstrip("\n") for line in islice(keys, min(left, CHUNK))]
+                    async with self._pace.step():
+                        await self._take(table, page)
+                    done, left = done + len(page), left - len(page)
+                    await self._go_on()
+
+    async def _listed(self, file: IO[str]) -> dict[str, int]:
+        """Write the keys of all rows into a file, a line each; return their number by table."""
+        counts = dict.fromkeys(TABLES, 0)
         async with self._source.snapshot() as source:
             await self._number(source)
-            for number, table in enumerate(TABLES):
-                self._seen(number / len(TABLES), table)
-                await self._table(table)
+            for table in TABLES:
+                if await self._is_whole(table):
+                    file.write(f"{WHOLE}\n")
+                    counts[table] = 1
+                    continue
+                key = ", ".join(await self._source.key(table))
+                text = await self._chosen(table, f"cast(json_build_array({key}) as text)")
+                async with aclosing(self._source.rows(text, self._owner_id)) as batches:
+                    async for rows in batches:
+                        file.writelines(f"{line}\n" for (line,) in rows)
+                        counts[table] += len(rows)
+        return counts
+
+    async def _take(self, table: str, keys: Sequence[str]) -> None:
+        """Copy the rows of these keys, or leave them to the first pass."""
+        unit = self._replaced if await self._is_whole(table) else self._page
+        count = await self._target.fitting(unit, table, keys)
+        if count is None:
+            await self._source.step(owner_moves.note, self._owner_id, table, keys)
+        else:
+            self.rows += count
+
+    async def _page(self, target: Tx, table: str, keys: Sequence[str]) -> int:
+        names, order = ", ".join(await self._names(table)), await self._order(table)
+        text = f"select {names} from {table} where "
+        here = f"{text}{await self._source.among(table)}{_left_out(table)}{order}"
+        there = f"{text}{await self._target.among(table)}"
+        async with self._source.snapshot():
+            return await self._send(table, here, there, f"[{','.join(keys)}]")
+
+    async def _replaced(self, target: Tx, table: str, keys: Sequence[str]) -> int:
+        async with self._source.snapshot():
+            return await self._replace(target, table)
+
+    async def _send(self, table: str, here: str, there: str, value: str) -> int:
+        """Copy what a query finds, and compare it with what a query finds there; count it."""
+        sent, stored = Digest(), Digest()
+        names = await self._names(table)
+        async with aclosing(self._source.rows(here, value)) as batches:
+            async for batch in batches:
+                rows = await self._fitted(table, batch)
+                await self._target.fill(table, names, rows)
+                sent.add(rows)
+        async with aclosing(self._target.rows(there, value)) as batches:
+            async for batch in batches:
+                stored.add(batch)
+        self._compare(table, sent, stored)
+        return sent.count
 
     async def changes(self, *, compare: bool = False) -> int:
         """Copy what has changed since the pass before; return how many changes were noted.
@@ -122,54 +189,11 @@ class LiveCopy:
         # Fan-out of the target's own events holds this lock for a moment.
         await self._target.step(owner_moves.number, source, self._owner_id, passage)
 
-    async def _table(self, name: str) -> None:
-        sent, stored = Digest(), Digest()
-        if name in COUNTED:
-            await self._target.step(self._clear, name)
-
-        async def fill(rows: Rows) -> None:
-            await self._target.step(self._fill, name, rows)
-            await self._go_on()
-            sent.add(rows)
-
-        async def read(rows: Rows) -> None:
-            stored.add(rows)
-
-        async with aclosing(self._rows(name)) as batches:
-            await self._each(batches, fill)
-        async with self._target.snapshot():
-            text = await self._chosen(name)
-            async with aclosing(self._target.rows(text, self._owner_id)) as batches:
-                await self._each(batches, read)
-        self._compare(name, sent, stored)
-        self.rows += sent.count
-
-    async def _each(
-        self, batches: AsyncGenerator[Rows, None], use: Callable[[Rows], Awaitable[None]]
-    ) -> None:
-        """Use all batches; to read one and to use it is a step of the job."""
-        batch: Rows | None = ()
-        while batch is not None:
-            async with self._pace.step():
-                batch = await anext(batches, None)
-                if batch is not None:
-                    await use(batch)
-
-    async def _fill(self, target: Tx, name: str, rows: Sequence[Values]) -> None:
-        await self._target.fill(name, await self._names(name), rows)
-
     async def _go_on(self) -> None:
         now = self._target.clock.monotonic()
         if now - self._touched >= TOUCH_SECONDS:
             self._touched = now
             await self._target.step(owner_moves.touch, self._owner_id)
-
-    async def _rows(self, name: str) -> AsyncGenerator[Rows, None]:
-        """Yield the owner's rows in the source as the target stores them."""
-        text = await self._chosen(name)
-        async with aclosing(self._source.rows(text, self._owner_id)) as batches:
-            async for batch in batches:
-                yield await self._fitted(name, batch)
 
     async def _apply(self, target: Tx, source: Tx, noted: Sequence[Row]) -> None:
         """Let the target have the rows of noted keys as they are in the source."""
@@ -194,7 +218,7 @@ class LiveCopy:
         names, key = shape.table.names, await self._source.key(table)
         places = [names.index(name) for name in key]
         among = await self._source.among(table)
-        order = f" order by {shape.generated}" if shape.generated else ""
+        order = await self._order(table)
         vanished = {tuple(json.loads(text)): text for text in keys}
         rows: list[Values] = []
         for part in _parts(list(keys)):
@@ -246,13 +270,10 @@ class LiveCopy:
             )
         self._compare(table, sent, stored)
 
-    async def _replace(self, target: Tx, table: str) -> None:
-        await self._clear(target, table)
-        async for rows in self._rows(table):
-            await self._target.fill(table, await self._names(table), rows)
-
-    async def _clear(self, target: Tx, table: str) -> None:
+    async def _replace(self, target: Tx, table: str) -> int:
         await target.run(f"delete from {table} where {_of(table)}", self._owner_id)
+        text = await self._chosen(table, ", ".join(await self._names(table)))
+        return await self._send(table, text, text, self._owner_id)
 
     async def _is_whole(self, table: str) -> bool:
         """Return whether the rows of a table are copied all or none."""
@@ -261,11 +282,13 @@ class LiveCopy:
     async def _names(self, table: str) -> tuple[str, ...]:
         return (await self._source.shape(table)).table.names
 
-    async def _chosen(self, table: str) -> str:
-        shape = await self._source.shape(table)
-        order = f" order by {shape.generated}" if shape.generated else ""
-        names = ", ".join(shape.table.names)
-        return f"select {names} from {table} where {_of(table)}{_left_out(table)}{order}"
+    async def _chosen(self, table: str, columns: str) -> str:
+        order = await self._order(table)
+        return f"select {columns} from {table} where {_of(table)}{_left_out(table)}{order}"
+
+    async def _order(self, table: str) -> str:
+        generated = (await self._source.shape(table)).generated
+        return f" order by {generated}" if generated else ""
 
     async def _fitted(self, name: str, rows: Sequence[Values]) -> Sequence[Values]:
         assert self._passage is not None

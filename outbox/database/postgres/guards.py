@@ -84,7 +84,7 @@ _DROP = "drop function if exists {function}() cascade"
 WAIT_MILLISECONDS = 100
 """A transaction of a move waits for no lock longer than this, as others wait behind it."""
 VACUUM_MILLISECONDS = 3000
-"""The server ends an autovacuum for a lock that is waited for longer than `deadlock_timeout`, 1 s."""
+"""The server ends an autovacuum for a lock after `deadlock_timeout`, a second."""
 # Nobody who reads or writes waits behind this lock.
 _FREE = f"""
 set local lock_timeout = {VACUUM_MILLISECONDS};

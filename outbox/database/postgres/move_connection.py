@@ -81,6 +81,18 @@ class MoveConnection(PostgresExclusive):
 
         return await self.patiently(once)
 
+    async def fitting(
+        self, unit: Callable[Concatenate[Tx, P], Awaitable[T]], *args: P.args, **kwargs: P.kwargs
+    ) -> T | None:
+        """Run `unit` as a step; return None when a row needs one that is missing, or replaces one.
+
+        Nothing is stored then.
+        """
+        try:
+            return await self.step(unit, *args, **kwargs)
+        except asyncpg.IntegrityConstraintViolationError:
+            return None
+
     async def turn(
         self, unit: Callable[Concatenate[Tx, P], Awaitable[T]], *args: P.args, **kwargs: P.kwargs
     ) -> T:
@@ -166,5 +178,8 @@ async def open_beside(place: Place, tries: int = TRIES) -> AsyncIterator[MoveCon
     async with connected(place) as connection:
         if not await connection.fetchval(_LOCK):
             raise CannotStart("another move uses this PostgreSQL database; wait for its end")
-        await connection.execute(f"set lock_timeout = {WAIT_MILLISECONDS}")
+        # A plan from before its table was filled would walk it for each page of keys.
+        await connection.execute(
+            f"set lock_timeout = {WAIT_MILLISECONDS}; set plan_cache_mode = force_custom_plan"
+        )
         yield MoveConnection(connection, place, tries)

@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from outbox.database.sql import items
+from outbox.database.sql import insert, items
 from outbox.database.transaction import Row, Tx
 from outbox.queue.state import deleted_webhooks, lanes
 
@@ -151,6 +151,12 @@ async def take_claims(tx: Tx, owner_id: str) -> None:
 async def changes(tx: Tx, owner_id: str) -> list[Row]:
     """Return what the guards of an owner have noted."""
     return await tx.all(_CHANGES, owner_id)
+
+
+async def note(tx: Tx, owner_id: str, table: str, keys: Sequence[str]) -> None:
+    """Note rows as the guards of an owner do; each key is the text of a JSON array."""
+    rows = [(owner_id, table, key) for key in keys]
+    await insert(tx, "move_changes", ("mover", "name", "key"), rows)
 
 
 async def applied(tx: Tx, numbers: Sequence[int]) -> None:

@@ -43,7 +43,7 @@ LIVE_STEPS = [
     ("after", "stand.1", "copying", "here"),
     ("before", "stand.2", "copying", "here"),
     ("after", "stand.2", "copying", "arriving"),
-    ("after", "_clear.1", "copying", "arriving"),
+    ("after", "_page.9", "copying", "arriving"),
     ("before", "_apply.1", "copying", "arriving"),
     ("after", "_apply.1", "copying", "arriving"),
     ("before", "_rest.1", "copying", "arriving"),

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 import asyncpg
 import pytest
 
+from gateway.cli.moving import live_copy
 from gateway.domain.contacts.companies import COMPANIES
 from gateway.records import actions
 from gateway.records.audit import Actor
@@ -16,6 +18,7 @@ from gateway.server.parts import Parts
 from outbox.database.postgres.guards import REFUSING
 from outbox.database.transaction import Tx
 from outbox.errors import OwnerElsewhere
+from tests.gateway.cli.moving.dying_move import ending
 from tests.gateway.cli.moving.test_deaths import LIVE_STEPS
 from tests.support.living import living
 from tests.support.moved import Pair, run
@@ -62,6 +65,76 @@ def test_locks_of_others_are_not_waited_for_without_end(pair: Pair) -> None:
     asyncio.run(_locked(pair))
     run(pair)
     assert pair.states() == ["gone", "here"]
+
+
+BEFORE_DELIVERIES = """
+select (select count(*) from webhooks where owner_id = $1)
+  + (select count(*) from lanes where owner_id = $1)
+  + (select count(*) from events where owner_id = $1 and seq is not null)
+"""
+NUMBERED = """
+update deliveries set sequence = n.number from (
+  select id, 1000 + row_number() over (order by id) as number
+  from deliveries where owner_id = $1) as n
+where deliveries.id = n.id
+"""
+SEQUENCE = "update deliveries set sequence = $2 where id = $1"
+
+
+async def _pages(pair: Pair) -> int:
+    """Number the mover's deliveries; return how many rows come before the second half of them."""
+    connection = await asyncpg.connect(pair.house.url)
+    numbered: str = await connection.execute(NUMBERED, pair.house.mover)
+    before: int = await connection.fetchval(BEFORE_DELIVERIES, pair.house.mover)
+    await connection.close()
+    return before + int(numbered.split()[1]) // 2
+
+
+async def _passed_on(pair: Pair) -> tuple[str, int]:
+    """Give the number of a delivery that is copied to one that is not; return this one."""
+    there = await asyncpg.connect(pair.target)
+    copied = await there.fetch(
+        "select id, webhook_id, sequence from deliveries where owner_id = $1", pair.house.mover
+    )
+    await there.close()
+    here = await asyncpg.connect(pair.house.url)
+    left = await here.fetch(
+        "select id, webhook_id from deliveries where owner_id = $1 and id <> all ($2)",
+        pair.house.mover, [row["id"] for row in copied],
+    )  # fmt: skip
+    first, then = next(
+        (one, two) for one in copied for two in left if one["webhook_id"] == two["webhook_id"]
+    )
+    await here.execute(SEQUENCE, first["id"], None)
+    await here.execute(SEQUENCE, then["id"], first["sequence"])
+    await here.close()
+    return then["id"], first["sequence"]
+
+
+def test_a_row_that_takes_the_place_of_a_copied_one_is_copied_later(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live_copy, "CHUNK", 1)
+    passed: list[tuple[str, int]] = []
+
+    def change() -> None:
+        with ThreadPoolExecutor() as pool:
+            passed.append(pool.submit(asyncio.run, _passed_on(pair)).result())
+
+    with ending("after", f"_page.{asyncio.run(_pages(pair))}", change):
+        run(pair)
+    assert pair.states() == ["gone", "here"]
+    [(delivery, sequence)] = passed
+
+    async def moved() -> int | None:
+        connection = await asyncpg.connect(pair.target)
+        number: int | None = await connection.fetchval(
+            "select sequence from deliveries where id = $1", delivery
+        )
+        await connection.close()
+        return number
+
+    assert asyncio.run(moved()) == sequence
 
 
 async def _dies(pair: Pair, which: int, steps: Sequence[tuple[str, str, str, str]]) -> None:
