@@ -6,11 +6,13 @@ from typing import Final
 from aiohttp import web
 
 from gateway.domain.accounts.credentials import Scheme
+from gateway.domain.accounts.networks import share_of
 from gateway.records.audit import Actor
 from gateway.records.errors import Refusal
 from gateway.rest.api_areas import must_reach
 from gateway.server.app_keys import CALLER, CELLS, CREDENTIALS
 from gateway.server.http.answers import must_have_room
+from gateway.server.http.client_address import CLIENT
 from gateway.server.http.rate_limits import CHARGED, LIMITS, RATE_LIMIT, Kind
 from outbox.database.transaction import belongs_to
 
@@ -73,6 +75,11 @@ def charge(request: web.Request, caller: Actor, tokens: int = 1) -> None:
     if limit is not None:
         request[CHARGED] = request.get(CHARGED, 0) + tokens
         request[RATE_LIMIT] = (limit, limits.policies[kind])
+
+
+def charge_address(request: web.Request) -> None:
+    """Take a read of a caller without a credential from its address. Raises rate_limited."""
+    request.app[LIMITS].call("read", share_of(request[CLIENT].address))
 
 
 def presented(request: web.Request, scheme: Scheme) -> str | None:

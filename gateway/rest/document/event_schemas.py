@@ -15,6 +15,7 @@ from aiohttp import web
 from gateway.domain.catalogue import EVENTS
 from gateway.records.errors import Refusal
 from gateway.records.values.schemas import ID, Schema
+from gateway.rest.auth import charge_address
 from gateway.rest.document.operations import Parameter, Shape, operation
 from gateway.rest.document.webhook_entries import body_of, cause_of
 from gateway.server.installation import SITE
@@ -65,7 +66,7 @@ INDEX = Shape(
 
 @operation(
     "listSchemas", "Documentation", "List the JSON Schemas of all events", INDEX,
-    headers=("ETag",), credential="none",
+    headers=("ETag",), credential="none", refusals=("rate_limited",),
     description="`type` is the type of the event as a CloudEvent. No credential is needed.",
 )  # fmt: skip
 async def index(request: web.Request) -> web.Response:
@@ -75,7 +76,8 @@ async def index(request: web.Request) -> web.Response:
 
 @operation(
     "readSchema", "Documentation", "Read the JSON Schema of an event", SCHEMA,
-    headers=("ETag",), credential="none", refusals=("not_found",), media_type=CONTENT_TYPE,
+    headers=("ETag",), credential="none", refusals=("not_found", "rate_limited"),
+    media_type=CONTENT_TYPE,
     description="Draft 2020-12. It takes the body of a delivery, its `data` alone, and the "
     "reference of thin events; `$defs` has each of the three. It is the `dataschema` of "
     "CloudEvents. No credential is needed.",
@@ -136,6 +138,7 @@ def rendered(event: str, site: str) -> tuple[bytes, str]:
 
 
 def _answer(request: web.Request, event: str, content_type: str) -> web.Response:
+    charge_address(request)
     body, tag = rendered(event, request.app[SITE].address)
     headers = {
         "ETag": f'"{tag}"',

@@ -8,6 +8,7 @@ import msgspec
 from aiohttp import web
 
 from gateway.records.errors import Refusal
+from gateway.rest.auth import charge_address
 from gateway.rest.document import openapi
 from gateway.rest.document.operations import Operation, Shape, operation
 
@@ -32,10 +33,11 @@ HTML = Shape({"type": "string"}, "<!doctype html>")
 
 @operation(
     "getDocument", "Documentation", "Read this document", ANY_OBJECT, headers=("ETag",),
-    credential="none",
+    credential="none", refusals=("rate_limited",),
 )  # fmt: skip
 async def document(request: web.Request) -> web.Response:
     """GET /api/openapi.json: return the OpenAPI document of the route table."""
+    charge_address(request)
     body, tag = rendered(request.app[ROUTE_TABLE])
     headers = {"ETag": tag, "Cache-Control": "no-cache"}
     if tag in request.headers.get("If-None-Match", ""):
@@ -45,15 +47,17 @@ async def document(request: web.Request) -> web.Response:
 
 @operation(
     "showDocument", "Documentation", "Show this document in a browser", HTML,
-    credential="none", media_type="text/html",
+    credential="none", media_type="text/html", refusals=("rate_limited",),
 )  # fmt: skip
 async def page(request: web.Request) -> web.Response:
     """GET /api/docs: return the Swagger UI page."""
+    charge_address(request)
     return _file("docs.html")
 
 
 async def asset(request: web.Request) -> web.Response:
     """Return a file of the page by its name."""
+    charge_address(request)
     return _file(request.match_info["name"])
 
 

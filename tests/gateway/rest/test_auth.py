@@ -234,6 +234,22 @@ async def test_calls_and_sign_ins_are_limited(still: Database) -> None:
         assert answers[1] == (429, "60")
 
 
+@pytest.mark.parametrize(
+    "path",
+    ["/api/openapi.json", "/api/docs", "/api/docs/assets/docs.js", "/api/schemas",
+     "/api/schemas/contact.created"],
+)  # fmt: skip
+async def test_documents_count_as_reads_of_their_address(still: Database, path: str) -> None:
+    async with serving(still, Config(limits=Limits(read_per_second=1, burst=2))) as site:
+        statuses = []
+        for _ in range(3):
+            async with site.http.get(path) as answer:
+                text = await answer.text()
+            statuses.append(answer.status)
+        assert statuses == [200, 200, 429]
+        assert "rate_limited" in text
+
+
 async def test_what_was_looked_up_before_a_change_is_not_remembered(site: Site) -> None:
     """A change that comes while a credential is looked up makes it forgotten."""
     user_id = await site.user()
