@@ -16,8 +16,7 @@ from outbox.database.sqlite.unit_thread import Batch, Job, SqliteTx, TookTooLong
 from outbox.errors import DatabaseFault, DatabaseUnavailable, OutcomeUnknown
 from outbox.ids import Ids
 
-BATCH_UNITS = 1024
-"""More than wait beside a flush: those that a batch leaves would wait for one flush more."""
+BATCH_UNITS = 256
 BATCH_SECONDS = 0.01
 """A batch ends after this time, or after the time of the last COMMIT if that took longer."""
 EMPTYING_MILLISECONDS = 100
