@@ -13,7 +13,6 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from statistics import median
 
 import aiohttp
 
@@ -98,8 +97,7 @@ CALLS = {
 """The system calls of a delivery to disks and peers."""
 CALL_KILLS = 30
 QUIET_SECONDS = 3.0
-LONGER_SECONDS = 3.0
-"""A start that waits for what the killed process held takes so much longer than the first."""
+RESTART_SECONDS = 3.0
 WORN = f"""
 select count(*) from deliveries
 where rescues >= {MOST_RESCUES // 2} and state in ('ready', 'in_flight')
@@ -217,7 +215,8 @@ async def test_a_kill_at_each_system_call(engine: Engine) -> None:
         waiting = [*hit]
         while waiting and sum(hit.values()) < CALL_KILLS:
             call = waiting.pop(0)
-            starts.append(await product.start())
+            # The wait for a processor is the machine's.
+            starts.append(await product.start() - product.queued_seconds())
             if (await query(site.url, WORN))[0][0]:
                 # After ten deaths the engine gives a delivery up; this one may end.
                 await until_drained(site.url, QUIET_SECONDS)
@@ -231,10 +230,9 @@ async def test_a_kill_at_each_system_call(engine: Engine) -> None:
                 await site.died()
         await product.start()
         verdict = await site.verdict("kill at each call", seconds=DRAIN_SECONDS[engine])
-    usual = median(starts)
-    verdict.find(usual > starts[0] + LONGER_SECONDS, f"starts take {usual:.1f} s after a kill")
+    verdict.find(sum(s > RESTART_SECONDS for s in starts), "starts slower than 3 s")
     verdict.find(not any(hit.values()), "strace killed nothing")
-    verdict.figures |= {"kills": hit, "start_s": round(usual, 2)}
+    verdict.figures |= {"kills": hit, "slowest_start_s": round(max(starts), 2)}
     verdict.must_hold()
 
 

@@ -57,8 +57,7 @@ async def test_a_flood_of_customers_does_not_keep_the_console_waiting(
     await first.wait()
     before = len(ended)
     assert not await hasher.verify(None, "wrong", "203.0.113.9")
-    # One runs beside it, and some follow when a busy machine lets this one wait; 200 are waiting.
-    assert len(ended) - before <= 10
+    assert len(ended) - before <= 3
     for task in flood:
         task.cancel()
     await asyncio.gather(*flood, return_exceptions=True)
