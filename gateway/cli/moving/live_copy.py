@@ -5,7 +5,9 @@ the first copy lists the keys in one snapshot, and reads a page of rows in one o
 that has changed meanwhile may not fit: the first pass copies it.
 
 Each pass reads one snapshot of the source. What is stored is read again and compared, so the target
-has at the end of a pass what that snapshot has.
+has at the end of a pass what that snapshot has. Where many changes are noted, most of them are
+copied before the pass, each PART of them by a snapshot of its own; a part whose rows do not fit
+without later changes takes these as well.
 
 It is one module because the first copy and the passes read, fit and compare rows in the same way.
 """
@@ -18,6 +20,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import aclosing
 from itertools import islice
+from math import inf
 from typing import IO, Any
 
 from gateway.cli.moving.moved_rows import COUNTED, QUEUED_MAIL, TABLES, Digest, Rings, changed
@@ -37,6 +40,8 @@ TOUCH_SECONDS = 600.0
 """How often a copy tells the servers that it goes on."""
 CHUNK = 1_000
 """Keys of a statement."""
+PART = 5_000
+"""Changes that are copied in one transaction."""
 WHOLE = "[]"
 """The key of a table that is copied as a whole."""
 LEFT_OUT = {"events": " and seq is not null", "remainders": " and false"}
@@ -140,6 +145,41 @@ class LiveCopy:
         self._compare(table, sent, stored)
         return sent.count
 
+    async def parts(self) -> int:
+        """Copy what has changed, in parts, as long as that leaves fewer changes than before.
+
+        Return how many were copied; `changes` is left to do.
+        """
+        copied, before = 0, inf
+        left = await self._source.step(owner_moves.count_changes, self._owner_id)
+        while PART < left < before:
+            for _ in range(left // PART):
+                async with self._pace.step():
+                    copied += await self._part(PART)
+                await self._go_on()
+            before = left
+            left = await self._source.step(owner_moves.count_changes, self._owner_id)
+        return copied
+
+    async def _part(self, most: int) -> int:
+        """Copy the first `most` changes, or more of them where these do not fit alone.
+
+        Tables that are copied as a whole are left to the pass.
+        """
+        async with self._source.snapshot() as source:
+            noted = await owner_moves.changes(source, self._owner_id, most)
+            await self._number(source)
+            names = {row["name"] for row in noted}
+            later = {name for name in names if await self._is_whole(name)}
+            now = [row for row in noted if row["name"] not in later]
+            # With all changes it is one snapshot, which fits.
+            unit = self._target.step if len(noted) < most else self._target.fitting
+            fits = await unit(self._apply, source, now) is not None
+        if not fits:
+            return await self._part(2 * most)
+        await self._forget(noted, later)
+        return len(noted)
+
     async def changes(self, *, compare: bool = False) -> int:
         """Copy what has changed since the pass before; return how many changes were noted.
 
@@ -151,14 +191,17 @@ class LiveCopy:
             await self._target.step(self._apply, source, noted)
             if compare:
                 await self._must_be_equal(source)
-        self._attempts += [
-            tuple(json.loads(row["key"])) for row in noted if row["name"] == "attempts"
-        ]
-        numbers = [row["number"] for row in noted]
-        await self._source.step(owner_moves.applied, numbers)
+        await self._forget(noted, ())
         await self._source.step(owner_moves.touch, self._owner_id)
         await self._target.step(owner_moves.touch, self._owner_id)
         return len(noted)
+
+    async def _forget(self, noted: Sequence[Row], later: Iterable[str]) -> None:
+        """Forget what is copied; note tables for `later`."""
+        self._attempts += [
+            tuple(json.loads(row["key"])) for row in noted if row["name"] == "attempts"
+        ]
+        await self._source.step(_forget, self._owner_id, [row["number"] for row in noted], later)
 
     def take_attempts(self) -> Sequence[AttemptKey]:
         """Return the keys of attempts that passes have stored since this was asked before."""
@@ -195,8 +238,8 @@ class LiveCopy:
             self._touched = now
             await self._target.step(owner_moves.touch, self._owner_id)
 
-    async def _apply(self, target: Tx, source: Tx, noted: Sequence[Row]) -> None:
-        """Let the target have the rows of noted keys as they are in the source."""
+    async def _apply(self, target: Tx, source: Tx, noted: Sequence[Row]) -> int:
+        """Let the target have the rows of noted keys as they are in the source; count these."""
         keys: dict[str, dict[str, None]] = {}
         for row in noted:
             keys.setdefault(row["name"], {})[row["key"]] = None
@@ -209,6 +252,7 @@ class LiveCopy:
                 await self._store(target, table, keys[table], rows[table])
             elif table in keys:
                 await self._replace(target, table)
+        return len(noted)
 
     async def _changed(
         self, table: str, keys: Iterable[str], source: Tx, target: Tx
@@ -309,6 +353,12 @@ class LiveCopy:
                 f"{table} has {stored.count} rows of the owner in the target instead of "
                 f"{sent.count}, or other ones; repeat the command"
             )
+
+
+async def _forget(source: Tx, owner_id: str, numbers: Sequence[int], later: Iterable[str]) -> None:
+    await owner_moves.applied(source, numbers)
+    for table in later:
+        await owner_moves.note(source, owner_id, table, [WHOLE])
 
 
 def _values(names: Sequence[str], row: Row) -> Values:

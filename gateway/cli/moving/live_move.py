@@ -153,7 +153,7 @@ class LiveMove:
     async def _catch_up(self, copying: LiveCopy, proof: ChainProof) -> None:
         """Copy and verify what has changed, until little is left."""
         for _ in range(PASSES):
-            noted = await copying.changes()
+            noted = await copying.parts() + await copying.changes()
             verified = await self._verify(copying, proof)
             if max(noted, verified) <= FEW:
                 return

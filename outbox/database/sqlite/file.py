@@ -27,6 +27,8 @@ from outbox.database.sqlite.refusals import damaged, must_be_a_file
 from outbox.errors import CannotStart
 
 BUSY_MILLISECONDS = 5000
+LOG_BYTES = 1_000 * (4_096 + 24) + 32
+"""A log of more than 1,000 pages is written into the file; so much of it is kept for the next."""
 CHECK_SECONDS = 1.0
 """At its start a server looks for damage for so long: about 150 MiB of file."""
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
@@ -77,6 +79,10 @@ class File:
     @property
     def path(self) -> Path:
         return self._path
+
+    @property
+    def log_path(self) -> str:
+        return f"{self._path}-wal"
 
     def lock(self) -> None:
         """Lock the file for this process. The kernel releases the locks when the process dies.
@@ -275,9 +281,9 @@ class File:
             "foreign_keys = on",
             "cache_size = -65536",
             "temp_store = memory",
-            "journal_size_limit = 67108864",
+            f"journal_size_limit = {LOG_BYTES}",
             # What a row held must not stay in the file; retention deletes personal data, too.
             "secure_delete = on",
-            # Beside a running server no other process may checkpoint.
-            f"wal_autocheckpoint = {1000 if self._serving else 0}",
+            # Within COMMIT the units of a batch would wait for it: see Writer.write_back.
+            "wal_autocheckpoint = 0",
         ]

@@ -151,6 +151,10 @@ class WriteQueue:
         """Run on the thread: end each batch that is handed over, and hand the writer back."""
         while not (writer := self._handed.get()).over:
             done = writer.end()
+            if writer.has_long_log:
+                self._finish(done)
+                writer.write_back()
+                done = []
             self._loop.call_soon_threadsafe(self._take_back, writer, done)
         writer.close()
 

@@ -5,13 +5,15 @@ It is one module because only the holder of the connection may begin, end and re
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from math import inf
 
 from outbox.clock import Clock
-from outbox.database.sqlite.file import BUSY_MILLISECONDS, File
+from outbox.database.sqlite.file import BUSY_MILLISECONDS, LOG_BYTES, File
 from outbox.database.sqlite.unit_thread import Batch, Job, SqliteTx, TookTooLong, fault_of
 from outbox.errors import DatabaseFault, DatabaseUnavailable, OutcomeUnknown
 from outbox.ids import Ids
@@ -20,6 +22,11 @@ BATCH_UNITS = 256
 BATCH_SECONDS = 0.01
 """A batch ends after this time, or after the time of the last COMMIT if that took longer."""
 EMPTYING_MILLISECONDS = 100
+SLOW_SECONDS = 0.1
+"""While a COMMIT takes longer, nothing is written back: the units behind it would wait for four
+more flushes: of the log, the file, and the head and the end of a new log."""
+MOST_LOG_BYTES = 64 * 1024 * 1024
+"""A log of more than that is written back even so."""
 LONG_SECONDS = 0.02
 """A unit that holds the loop for longer is left to the thread before its next statement."""
 
@@ -55,6 +62,9 @@ class Writer:
         self._jobs = jobs
         self._finish = finish
         self._tell = tell
+        # Beside a running server no other process may checkpoint.
+        self._writes_back = file.serving
+        self._log_path = file.log_path
         self._flush_seconds = 0.0
         self._latest = inf
         self._batch: Batch | None = None
@@ -120,6 +130,28 @@ class Writer:
         if self.must_empty:
             self.must_empty, self.emptied = False, self._empty_log()
         return batch.done
+
+    @property
+    def has_long_log(self) -> bool:
+        """Whether the log is to be written back now."""
+        if not self._writes_back:
+            return False
+        try:
+            size = os.stat(self._log_path).st_size
+        except OSError:
+            # There is none before the first COMMIT.
+            return False
+        if size <= LOG_BYTES:
+            return False
+        return self._flush_seconds < SLOW_SECONDS or size > MOST_LOG_BYTES
+
+    def write_back(self) -> None:
+        """Write the log into the file as far as no reader needs it; the next COMMIT begins anew.
+
+        Call this on a thread, after the jobs are answered. What fails is tried again later.
+        """
+        with suppress(sqlite3.Error):
+            self._open().execute("pragma wal_checkpoint(passive)").fetchone()
 
     def _empty_log(self) -> bool:
         """Write the log into the file and cut it to nothing; return False while a reader needs it.

@@ -22,8 +22,7 @@ from outbox.database.transaction import Row, Tx
 from outbox.queue.state import deleted_webhooks, lanes
 
 State = Literal["here", "copying", "resting", "leaving", "gone", "arriving"]
-Values = dict[str, Any]
-"""One row by its columns."""
+Values = dict[str, Any]  # One row by its columns.
 FAR = 2**61
 """Microseconds: added to a due time, it never comes."""
 
@@ -63,7 +62,8 @@ update deliveries set state = 'ready', retry = true, claim = null, node_id = nul
 where {_SENT}
 """
 _FORGET_CHANGES = "delete from move_changes where mover = $1"
-_CHANGES = "select number, name, key from move_changes where mover = $1 order by number"
+_CHANGES = "select number, name, key from move_changes where mover = $1 order by number limit $2"
+_COUNT_CHANGES = "select count(*) as count from move_changes where mover = $1"
 _AMONG_NUMBERS = (
     "in (select cast(value as bigint) from /*sqlite json_each($1)*/"
     " /*postgres json_array_elements_text(cast($1 as json)) as numbers(value)*/)"
@@ -148,15 +148,21 @@ async def take_claims(tx: Tx, owner_id: str) -> None:
     await deleted_webhooks.end_all_left(tx)
 
 
-async def changes(tx: Tx, owner_id: str) -> list[Row]:
-    """Return what the guards of an owner have noted."""
-    return await tx.all(_CHANGES, owner_id)
+async def changes(tx: Tx, owner_id: str, most: int | None = None) -> list[Row]:
+    """Return what the guards of an owner have noted, all or the first `most` of it."""
+    return await tx.all(_CHANGES, owner_id, most)
+
+
+async def count_changes(tx: Tx, owner_id: str) -> int:
+    """Return how many changes the guards of an owner have noted."""
+    row = await tx.one(_COUNT_CHANGES, owner_id)
+    return 0 if row is None else int(row["count"])
 
 
 async def note(tx: Tx, owner_id: str, table: str, keys: Sequence[str]) -> None:
     """Note rows as the guards of an owner do; each key is the text of a JSON array."""
-    rows = [(owner_id, table, key) for key in keys]
-    await insert(tx, "move_changes", ("mover", "name", "key"), rows)
+    columns = ("mover", "name", "key")
+    await insert(tx, "move_changes", columns, [(owner_id, table, key) for key in keys])
 
 
 async def applied(tx: Tx, numbers: Sequence[int]) -> None:

@@ -10,6 +10,7 @@ import asyncpg
 import pytest
 
 from gateway.cli.moving import live_copy
+from gateway.cli.moving.live_copy import LiveCopy
 from gateway.domain.contacts.companies import COMPANIES
 from gateway.records import actions
 from gateway.records.audit import Actor
@@ -135,6 +136,71 @@ def test_a_row_that_takes_the_place_of_a_copied_one_is_copied_later(
         return number
 
     assert asyncio.run(moved()) == sequence
+
+
+REPLACED = """
+create sequence replaced;
+create function replaced() returns trigger language plpgsql as $$
+begin
+  if pg_trigger_depth() = 1 then perform nextval('replaced'); end if;
+  return null;
+end $$;
+create trigger replaced after delete on deal_totals for each statement execute function replaced()
+"""
+TIMES = "select last_value from replaced where is_called"
+DEARER = "update deals set value = value + 1 where owner_id = $1"
+TOTALS = "select sum(n) as n, sum(value) as value from deal_totals where owner_id = $1"
+PAIR = """
+select min(id) as first, max(id) as last from deliveries
+where owner_id = $1 and sequence is not null group by webhook_id having count(*) > 1 limit 1
+"""
+NUMBER = "select sequence from deliveries where id = $1"
+
+
+async def _changed(pair: Pair) -> tuple[str, int, Sequence[int]]:
+    """Let a delivery have the number of another one, and change deals meanwhile."""
+    there = await asyncpg.connect(pair.target)
+    await there.execute(REPLACED)
+    await there.close()
+    here, mover = await asyncpg.connect(pair.house.url), pair.house.mover
+    row = await here.fetchrow(PAIR, mover)
+    number = await here.fetchval(NUMBER, row["first"])
+    await here.execute(SEQUENCE, row["last"], None)
+    await here.execute(DEARER, mover)
+    await here.execute(SEQUENCE, row["first"], None)
+    await here.execute(SEQUENCE, row["last"], number)
+    await here.execute(DEARER, mover)
+    totals = await here.fetchrow(TOTALS, mover)
+    await here.close()
+    return row["last"], number, list(totals)
+
+
+def test_many_changes_are_copied_in_parts_that_fit(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: list[tuple[str, int, Sequence[int]]] = []
+    parts = LiveCopy.parts
+
+    async def meanwhile(copying: LiveCopy) -> int:
+        if not done:
+            done.append(await _changed(pair))
+        return await parts(copying)
+
+    monkeypatch.setattr(live_copy, "PART", 1)
+    monkeypatch.setattr(LiveCopy, "parts", meanwhile)
+    run(pair)
+    assert pair.states() == ["gone", "here"]
+    [(delivery, number, totals)] = done
+
+    async def moved() -> tuple[int, Sequence[int], int]:
+        there = await asyncpg.connect(pair.target)
+        row = await there.fetchrow(TOTALS, pair.house.mover)
+        values = await there.fetchval(NUMBER, delivery), list(row), await there.fetchval(TIMES)
+        await there.close()
+        return values
+
+    # The totals are replaced once, not with each part.
+    assert asyncio.run(moved()) == (number, totals, 1)
 
 
 async def _dies(pair: Pair, which: int, steps: Sequence[tuple[str, str, str, str]]) -> None:
