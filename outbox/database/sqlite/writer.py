@@ -150,8 +150,9 @@ class Writer:
 
         Call this on a thread, after the jobs are answered. What fails is tried again later.
         """
-        with suppress(sqlite3.Error):
-            self._open().execute("pragma wal_checkpoint(passive)").fetchone()
+        if self._connection is not None:
+            with suppress(sqlite3.Error):
+                self._connection.execute("pragma wal_checkpoint(passive)").fetchone()
 
     def _empty_log(self) -> bool:
         """Write the log into the file and cut it to nothing; return False while a reader needs it.
