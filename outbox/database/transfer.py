@@ -25,7 +25,7 @@ Sources = Sequence[tuple[str, Path]]
 
 LEFT_BEHIND = frozenset({"schema_migrations", "nodes"})
 """Tables that stay: migrations write the first, and the second has the processes of a database."""
-OWN_COLUMNS = frozenset({("events", "xid")})
+OWN_COLUMNS = frozenset({("events", "xid"), ("events", "due_at")})
 """Columns that one engine alone has; their values mean nothing in another database."""
 
 KINDS: Mapping[str, Kind] = {

@@ -118,7 +118,7 @@ class Claimer:
             self._wakeups.news = True
         if self._wakeups.news:
             return False
-        self._observer.tick()
+        self._sends.took()
         wait = POLL_SECONDS if wait_us is None else min(wait_us / SECOND, POLL_SECONDS)
         self._wakeups.found_nothing(began, wait)
         return True
@@ -173,7 +173,7 @@ class Claimer:
         self._begin(fanned.claimed, fanned.endpoints, capacity)
 
     def _start(self, claim: Taken, capacity: Capacity, began: float) -> None:
-        self._observer.tick()
+        self._sends.took()
         self._observer.claimed(
             "rows" if claim.claimed else "empty", self._clock.monotonic() - began
         )

@@ -47,6 +47,8 @@ from outbox.worker.request_building import (
 from outbox.worker.send_counts import Sending
 from outbox.worker.windows import Windows
 
+HELD_UP_SECONDS = 5.0
+"""After so long without a turn, of which one a second is usual, this node has held them up."""
 CUT_OFF = "aborted by the shutdown of this node"
 TOO_MANY = "aborted: too many requests without a response were open"
 CHANGED = "the webhook was changed before the request was sent"
@@ -107,6 +109,9 @@ class Sends:
         self._tasks: dict[asyncio.Task[None], tuple[Claimed, Request, Sending, str]] = {}
         self._by_sending: dict[Sending, asyncio.Task[None]] = {}
         self._stale: set[str] = set()
+        self._took_at = clock.monotonic()
+        self._held_up = (0.0, 0.0)
+        """Between which moments this node took nothing, the last time that this was long."""
 
     def __len__(self) -> int:
         return len(self._tasks)
@@ -114,6 +119,14 @@ class Sends:
     def held(self) -> set[str]:
         """Ids of the deliveries in flight."""
         return {delivery.id for delivery, _, _, _ in self._tasks.values()}
+
+    def took(self) -> None:
+        """Report a turn of the claimer, and note when the last ones were far apart."""
+        self._observer.tick()
+        now = self._clock.monotonic()
+        if now - self._took_at > HELD_UP_SECONDS:
+            self._held_up = (self._took_at, now)
+        self._took_at = now
 
     def watch_changes(self) -> None:
         """Start to record changed webhooks: later claims may have older data."""
@@ -217,7 +230,12 @@ class Sends:
         lag = max(attempt.lag_us / SECOND, 0.0) + began - sending.started
         # The wait for other requests to the same receiver is no lag of this node.
         lag = min(lag, began - sending.open_since)
-        self._observer.started(kind_of(delivery), lag, sending.limited)
+        kind = kind_of(delivery)
+        if kind == "first":
+            # Of a node that took nothing, all of it is: a queue of requests comes after that.
+            since, until = self._held_up
+            lag = max(lag, until - max(sending.started - attempt.waited_us / SECOND, since))
+        self._observer.started(kind, lag, sending.limited)
         repeated = attempt.number > attempt.tries + 1
         try:
             if request.oauth2 is not None:

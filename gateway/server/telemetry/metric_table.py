@@ -131,7 +131,10 @@ TABLE = (
         " is counted up to 20,000.",
         labels=("state",),
     ),
-    gauge("outbox_oldest_ready_age_seconds", "Age of the oldest due delivery that is not claimed."),
+    gauge(
+        "outbox_oldest_ready_age_seconds",
+        "Age of the oldest due delivery that is not claimed, or event that is not fanned out.",
+    ),
     histogram(
         "outbox_attempt_lag_seconds",
         "Time from the due time of an attempt to its request, without the wait for other "

@@ -1,6 +1,6 @@
 """A turn of the drain as one statement on PostgreSQL: record results, claim and fan out.
 
-There each statement is a round trip, and so are BEGIN and COMMIT. Migration 0040 has the function
+There each statement is a round trip, and so are BEGIN and COMMIT. Migration 0041 has the function
 for the usual case: successes at webhooks with a closed circuit, room for all that is due, and new
 events for few webhooks without conditions, order or numbers. What is not usual it leaves as it is,
 and the units of `cycle` do it in parts.
@@ -43,7 +43,7 @@ RECENT = 64
 # The lock of fan-out is taken before the function runs, whose statements see all that its last
 # holder has committed.
 CALL = f"""
-select * from drain_at_once_5(
+select * from drain_at_once_6(
   cast($1 as json), $2, $3, $4, $5, $6, $7, $8, $9, $10, $11,
   case when cast($12 as boolean) then ({fanout.TURN}) end)
 """
@@ -118,7 +118,8 @@ async def turn(
         claimed_of(
             row, capacity.claim, row["body"],
             ClaimedAttempt(
-                number=row["attempts"], tries=row["tries"], retry=row["retry"], lag_us=row["lag_us"]
+                number=row["attempts"], tries=row["tries"], retry=row["retry"],
+                lag_us=row["lag_us"], waited_us=row["waited_us"],
             ),
         )
         for row in rows[1:] if row["size"] is None or row["size"] <= SMALL_BODY

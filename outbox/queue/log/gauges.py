@@ -77,9 +77,11 @@ select 'held', count(*) from (
 """
 
 # Of the lanes with the longest time since their turn, where a stall of the drain shows first. The
-# backlog of a failing receiver is no stall of the drain: it waits for its next attempt.
+# backlog of a failing receiver is no stall of the drain: it waits for its next attempt. On
+# PostgreSQL also of the events that no node has fanned out.
 OLDEST = f"""
-select min(case when head > wait_until then head else wait_until end) as since from (
+select min(since) as since from (
+select case when head > wait_until then head else wait_until end as since from (
   select l.wait_until, (
     select min(next_at) from (
       select * from (
@@ -97,6 +99,9 @@ select min(case when head > wait_until then head else wait_until end) as since f
     where active and due_at is not null and failing = false and due_at <= $1
     order by due_at limit {LONGEST_WAITING}) as l
 ) as queues
+/*postgres union all
+select * from (select due_at from events where seq is null order by pos limit 1) as unseen*/
+) as oldest
 """
 
 BACKED_UP = "select backed_up_at from outbox_state where id = 1"

@@ -56,6 +56,9 @@ class ClaimedAttempt(Struct, frozen=True, kw_only=True):
     probe: bool = False
     """Whether it only finds out whether the receiver is back; it uses no try."""
     lag_us: int = 0
+    """Since its delivery was due."""
+    waited_us: int = 0
+    """Since its event was stored; on SQLite the same as the lag."""
 
 
 FIRST = ClaimedAttempt()

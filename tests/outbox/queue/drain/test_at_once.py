@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 import asyncpg
@@ -19,6 +19,7 @@ from outbox.queue.drain.fanout import fan_out
 from outbox.queue.state import lanes
 from outbox.queue.state.claimed_deliveries import Capacity, Claimed, Result
 from outbox.queue.state.policy import DELIVERED
+from outbox.queue.upkeep import parking
 from outbox.sending.outcome import Outcome
 from tests.support.chains import walked
 from tests.support.databases import PostgresServer
@@ -26,6 +27,9 @@ from tests.support.drain import OWNER, add_webhook, make, make_many, ring, rows,
 
 URL = "http://127.0.0.1:9/"
 SMALL = 64 * 1024
+READ = """
+select seq_tup_read + idx_tup_fetch as n from pg_stat_xact_user_tables where relname = 'deliveries'
+"""
 NOTHING = Capacity("node", "none", 0, 0, 0, {}, 0)
 STATES = """
 select 'delivery ' || d.state || ' ' || d.tries || d.attempts || d.retry || coalesce(d.reason, '')
@@ -188,6 +192,42 @@ async def test_no_claim_without_room_for_every_lane(db: Database) -> None:
     assert (done.claim_apart, done.claimed) == (True, [])
     done = await db.write(at_once.turn, (), capacity("c", slots=4), windows, True)
     assert (done.claim_apart, len(done.claimed)) == (False, 4)
+
+
+async def by_turn(tx: Tx, claim: str) -> None:
+    await at_once.turn(tx, (), capacity(claim), {}, True)
+
+
+async def by_parts(tx: Tx, claim: str) -> None:
+    await cycle.fan_out_and_look(tx, capacity(claim))
+
+
+@pytest.mark.parametrize("way", [by_turn, by_parts])
+async def test_what_waits_elsewhere_is_not_read_before_the_first_analyze(
+    db: Database, way: Callable[[Tx, str], Awaitable[None]]
+) -> None:
+    drain = db.apart("drain")
+
+    async def read(tx: Tx, claim: str) -> int:
+        """Return how many deliveries the way reads."""
+        [before] = await tx.all(READ)
+        await way(tx, claim)
+        [after] = await tx.all(READ)
+        return int(after["n"] - before["n"])
+
+    await db.write(run, "alter table deliveries set (autovacuum_enabled = false)")
+    await add_webhook(db, ring(), URL)
+    paused, _ = await add_webhook(db, ring(), URL, "thing.sold")
+    await db.write(parking.pause, paused)
+    for number in range(300):
+        await db.write(make, f"s{number}", "thing.sold")
+        if number < 3:
+            await drain.write(read, f"first-{number}")
+    while await db.read(rows, "select 1 as one from events where seq is null limit 1"):
+        await drain.write(read, "between")
+    assert len(await db.read(rows, "select 1 as n from deliveries where state = 'ready'")) == 300
+    await db.write(make, "r")
+    assert await drain.write(read, "after") < 20
 
 
 async def test_lanes_that_others_have_locked_hold_up_nothing(url: str, db: Database) -> None:

@@ -10,6 +10,7 @@ from outbox.durations import DAY
 from outbox.queue.log.gauges import MOST_ENDING, Gauges, Readings
 from outbox.queue.state.lanes import due_now
 from outbox.sending.client_certificates import ENDS_SOON
+from tests.support.drain import make, run
 from tests.support.rows import add_waiting, add_webhooks, pause, webhook_id
 
 AHEAD = 3_600_000_000
@@ -107,6 +108,15 @@ async def test_ages_are_of_what_is_due_and_could_go(db: Database) -> None:
         ("active", "open"): 1,
         ("paused", "closed"): 1,
     }
+
+
+@pytest.mark.parametrize("db_url", ["postgres"], indirect=True)
+async def test_the_age_is_also_of_events_that_no_node_has_fanned_out(db: Database) -> None:
+    await db.write(make, "r0")
+    await db.write(run, "update events set due_at = due_at - 70000000")
+    assert (await anew(db, 100)).oldest_ready_age == pytest.approx(70, abs=10)
+    await db.write(run, "update events set seq = 1")
+    assert (await anew(db, 100)).oldest_ready_age == 0
 
 
 async def test_owners_that_move(db: Database) -> None:
