@@ -18,9 +18,10 @@ _ANY = "exists (select 1 from pending_ends)"
 
 def gone(owner: str, record_id: str) -> str:
     """Return the condition that this record is deleted with dependants left; arguments are SQL."""
+    # Without the offset, PostgreSQL may read those of all owners, once for the statement.
     return (
         "exists (select 1 from pending_ends e"
-        f" where e.owner_id = {owner} and e.record_id = {record_id})"
+        f" where e.owner_id = {owner} and e.record_id = {record_id} limit 1 offset 0)"
     )
 
 

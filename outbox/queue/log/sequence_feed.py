@@ -14,13 +14,14 @@ from outbox.events.event_feed import Entry, entry_of
 from outbox.queue.log.delivery_types import shown_as
 from outbox.queue.state import sequences
 
-# What ended without success may have been replayed with success, which then counts.
+# What ended without success may have been replayed with success, which then counts. Without the
+# offset, PostgreSQL may read what all webhooks have repeated, once for the statement.
 _PAGE = """
 select d.sequence, d.event_id, d.record_id, d.next_at > due_now() as later, l.active,
   case when d.state in ('exhausted', 'gone', 'cancelled', 'dead') and exists (
       select 1 from deliveries r /*sqlite indexed by deliveries_repeated*/
       where r.webhook_id = d.webhook_id and r.repeats = d.sequence and r.repeats is not null
-        and r.state = 'delivered')
+        and r.state = 'delivered' /*postgres offset 0*/)
     then 'delivered' else d.state end as state,
   e.id, e.name, e.record_version, e.occurred_at, e.request_id, e.erased_at, e.body
 from deliveries d /*sqlite indexed by deliveries_sequence*/

@@ -18,14 +18,17 @@ RESTED = SECOND
 
 # It updates the row even without a change, so that a later reader of the row waits for it. A pause
 # that the receiver asked for does not hold a delivery that passes it; the owner's rate does.
+# Without the offsets, PostgreSQL may read the passes of all webhooks, once for the statement.
 WAKE = f"""
 update lanes set due_at = case
   when due_at is not null and due_at <= $2 then due_at
   when wait_until > $2 then case when rate_until < wait_until and exists (
-      select 1 from passes p where p.webhook_id = lanes.webhook_id and p.pauses)
+      select 1 from passes p where p.webhook_id = lanes.webhook_id and p.pauses
+      /*postgres offset 0*/)
     then /*sqlite max*/ /*postgres greatest*/(rate_until, turned_at, $2 - {RESTED})
     else wait_until end
-  when probe_at > $2 and not exists (select 1 from passes p where p.webhook_id = lanes.webhook_id)
+  when probe_at > $2 and not exists (
+      select 1 from passes p where p.webhook_id = lanes.webhook_id /*postgres offset 0*/)
     then probe_at
   else /*sqlite max*/ /*postgres greatest*/(turned_at, $2 - {RESTED}) end
 where webhook_id in {IDS}

@@ -5,8 +5,10 @@ from typing import Any
 import pytest
 
 from gateway.domain.catalogue import RESOURCES
+from gateway.domain.sales.deals import DEALS
 from gateway.records.cascades import MOST, Dependants
 from gateway.records.resource import Drop, Remove, Resource, Unset
+from gateway.records.settled_rows import columns
 from outbox.database.transaction import Database, Tx
 from tests.support.crm_rows import add_activities
 from tests.support.rest import Person, Reply, RestApi
@@ -49,6 +51,35 @@ async def with_dependants(api: RestApi, person: Person, kind: str) -> tuple[str,
             link = {"contactIds": [await create(person, "contacts"), record_id]}  # type: ignore[dict-item] # a list here
         paths[other] = f"/api/{other}/{await create(person, other, **link)}"
     return record_id, paths
+
+
+READ = """
+select seq_tup_read + idx_tup_fetch as n from pg_stat_xact_user_tables
+where relname = 'pending_ends'
+"""
+
+
+@pytest.mark.parametrize("db_url", ["postgres"], indirect=True)
+async def test_a_list_reads_no_deletes_of_other_owners(api: RestApi, ana: Person) -> None:
+    """While another owner deletes many records with dependants."""
+    for _ in range(60):
+        await create(ana, "deals")
+
+    async def others(tx: Tx) -> None:
+        for number in range(200):
+            await tx.run("insert into pending_ends values ('other', $1, 'contact')", f"r{number}")
+        await tx.run("analyze deals")
+
+    async def read(tx: Tx) -> int:
+        [before] = await tx.all(READ)
+        listed = f"select {columns(DEALS)} from deals where owner_id = $1 order by id limit 50"
+        assert len(await tx.all(listed, ana.user_id)) == 50
+        [after] = await tx.all(READ)
+        return int(after["n"] - before["n"])
+
+    await api.db.write(others)
+    # One for each column whether there is any.
+    assert await api.db.read(read) < 10
 
 
 async def pending(db: Database) -> int:

@@ -11,6 +11,7 @@ import pytest
 from outbox import webhooks
 from outbox.database.transaction import Database, Tx
 from outbox.queue.drain.fanout import fan_out
+from outbox.queue.log import sequence_feed
 from outbox.queue.replays import job_steps, jobs
 from outbox.queue.state import lanes, sequences
 from outbox.queue.state.claimed_deliveries import Capacity
@@ -49,6 +50,33 @@ async def test_what_is_not_made_has_no_number(db: Database) -> None:
     await fanned(db)
     assert await numbers(db, webhook_id) == [1]
     assert await numbers(db, both) == [1, 2, 3, 4]
+
+
+READ = """
+select seq_tup_read + idx_tup_fetch as n from pg_stat_xact_user_tables where relname = 'deliveries'
+"""
+
+
+@POSTGRES
+async def test_a_page_reads_nothing_that_other_webhooks_have_repeated(db: Database) -> None:
+    """Although the planner takes it for little."""
+    mine, other = await numbered(db), await numbered(db)
+    await db.write(make_many, 100)
+    await fanned(db)
+    await db.write(run, "update deliveries set state = 'dead' where webhook_id = $1", mine)
+    await db.write(run, "analyze deliveries")
+    repeated = "update deliveries set state = 'delivered', repeats = 1 where webhook_id = $1"
+    await db.write(run, repeated, other)
+
+    async def read(tx: Tx) -> int:
+        [before] = await tx.all(READ)
+        page = await sequence_feed.page(tx, mine, 1, 100, 100)
+        assert page is not None
+        assert len(page.entries) == 100
+        [after] = await tx.all(READ)
+        return int(after["n"] - before["n"])
+
+    assert await db.read(read) < 150
 
 
 async def test_numbers_go_on_after_the_option_was_off(db: Database) -> None:
