@@ -118,6 +118,7 @@ class Claimer:
             self._wakeups.news = True
         if self._wakeups.news:
             return False
+        self._observer.tick()
         self._sends.took()
         wait = POLL_SECONDS if wait_us is None else min(wait_us / SECOND, POLL_SECONDS)
         self._wakeups.found_nothing(began, wait)
@@ -173,7 +174,7 @@ class Claimer:
         self._begin(fanned.claimed, fanned.endpoints, capacity)
 
     def _start(self, claim: Taken, capacity: Capacity, began: float) -> None:
-        self._sends.took()
+        self._observer.tick()
         self._observer.claimed(
             "rows" if claim.claimed else "empty", self._clock.monotonic() - began
         )
@@ -182,6 +183,7 @@ class Claimer:
     def _begin(
         self, claimed: Sequence[Claimed], endpoints: Mapping[str, Endpoint], capacity: Capacity
     ) -> None:
+        self._sends.took()
         if not claimed:
             return
         if self._stopped or self._lease.node_id != capacity.node_id or self._lease.objection():

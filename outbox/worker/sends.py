@@ -48,7 +48,8 @@ from outbox.worker.send_counts import Sending
 from outbox.worker.windows import Windows
 
 HELD_UP_SECONDS = 5.0
-"""After so long without a turn, of which one a second is usual, this node has held them up."""
+"""After so long without a turn, of which one a second is usual, this node has held deliveries up;
+what starts within as long after that has waited for it."""
 CUT_OFF = "aborted by the shutdown of this node"
 TOO_MANY = "aborted: too many requests without a response were open"
 CHANGED = "the webhook was changed before the request was sent"
@@ -109,7 +110,7 @@ class Sends:
         self._tasks: dict[asyncio.Task[None], tuple[Claimed, Request, Sending, str]] = {}
         self._by_sending: dict[Sending, asyncio.Task[None]] = {}
         self._stale: set[str] = set()
-        self._took_at = clock.monotonic()
+        self._took_at: float | None = None
         self._held_up = (0.0, 0.0)
         """Between which moments this node took nothing, the last time that this was long."""
 
@@ -121,10 +122,9 @@ class Sends:
         return {delivery.id for delivery, _, _, _ in self._tasks.values()}
 
     def took(self) -> None:
-        """Report a turn of the claimer, and note when the last ones were far apart."""
-        self._observer.tick()
+        """Note a turn of the claimer, before its sends start."""
         now = self._clock.monotonic()
-        if now - self._took_at > HELD_UP_SECONDS:
+        if self._took_at is not None and now - self._took_at > HELD_UP_SECONDS:
             self._held_up = (self._took_at, now)
         self._took_at = now
 
@@ -231,9 +231,10 @@ class Sends:
         # The wait for other requests to the same receiver is no lag of this node.
         lag = min(lag, began - sending.open_since)
         kind = kind_of(delivery)
-        if kind == "first":
-            # Of a node that took nothing, all of it is: a queue of requests comes after that.
-            since, until = self._held_up
+        since, until = self._held_up
+        if kind == "first" and not delivery.ordered and sending.started - until < HELD_UP_SECONDS:
+            # The wait while this node took nothing is, though a queue of requests followed it. What
+            # starts later may have waited for its receiver in any case.
             lag = max(lag, until - max(sending.started - attempt.waited_us / SECOND, since))
         self._observer.started(kind, lag, sending.limited)
         repeated = attempt.number > attempt.tries + 1

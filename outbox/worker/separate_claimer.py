@@ -171,7 +171,7 @@ class SeparateClaimer(Claimer):
                 self._failed(error, capacity, began)
                 claimed = []
         self._wakeups.looked = True
-        self._sends.took()
+        self._observer.tick()
         self._observer.claimed("rows" if claimed else "empty", self._clock.monotonic() - began)
         self._wakeups.behind = False
         if turn.fanned is not None and fanned:

@@ -1,5 +1,5 @@
 -- additive
--- When an event was stored, by the due clock of the server, which all nodes share: how long it waited
+-- When an event was stored, by the due clock of the server, which all nodes share. How long it waited
 -- for a node that took nothing counts to the lag of its deliveries. SQLite has one node, whose events
 -- are fanned out by the process that stores them. Nodes of the release before call the older form of the
 -- turn at once, and events from before have no such time.
@@ -25,6 +25,7 @@ declare
     'passes p where p.webhook_id = lanes.webhook_id offset 0)');
 begin
   if position('coalesce(e.due_at' in after) = 0 or position(' waited_us bigint' in after) = 0
+    or position('false and d.next_at <= due offset 0' in after) = 0
     or position('true and d.next_at <= due offset 0' in after) = 0
     or position('lanes.webhook_id offset 0' in after) = 0
     or position('p.pauses offset 0' in after) = 0 then

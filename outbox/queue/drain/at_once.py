@@ -1,9 +1,9 @@
 """A turn of the drain as one statement on PostgreSQL: record results, claim and fan out.
 
-There each statement is a round trip, and so are BEGIN and COMMIT. Migration 0041 has the function
-for the usual case: successes at webhooks with a closed circuit, room for all that is due, and new
-events for few webhooks without conditions, order or numbers. What is not usual it leaves as it is,
-and the units of `cycle` do it in parts.
+There each statement is a round trip, and so are BEGIN and COMMIT. The function is that of migration
+0035, with what later ones have changed. It is for the usual case: successes at webhooks with a
+closed circuit, room for all that is due, and new events for few webhooks without conditions, order
+or numbers. What is not usual it leaves as it is, and the units of `cycle` do it in parts.
 """
 
 from __future__ import annotations

@@ -9,9 +9,11 @@ from outbox.queue.drain.loading import endpoint_of
 from outbox.queue.drain.subscribers import Subscriber
 from outbox.queue.state import circuits, lanes, sequences
 from outbox.queue.state.claimed_deliveries import (
+    FIRST,
     FIRST_WINDOW,
     Capacity,
     Claimed,
+    ClaimedAttempt,
     Endpoint,
     event_of,
 )
@@ -80,7 +82,7 @@ class Creations:
             self.claimed.append(
                 Claimed(
                     id=delivery_id, owner_id=event["owner_id"], webhook_id=to.id, origin=origin,
-                    claim=self._capacity.claim, sequence=number,
+                    claim=self._capacity.claim, sequence=number, attempt=self._first(event),
                     event=event_of(event, event["id"], event["body"]),
                 )
             )  # fmt: skip
@@ -107,6 +109,11 @@ class Creations:
             row = (*row, number)
         self.rows.setdefault(columns, []).append(row)
         to.deliveries += 1
+
+    def _first(self, event: Row) -> ClaimedAttempt:
+        if event["due_at"] is None:
+            return FIRST
+        return ClaimedAttempt(waited_us=self.due - event["due_at"])
 
     def _number(self, to: Subscriber) -> int | None:
         """Return the next number of a webhook; None when it has no numbers."""

@@ -31,13 +31,14 @@ TURN = f"select pg_try_advisory_xact_lock(own_lock({locks.FAN_OUT})) as mine"
 
 EVENT = f"""pos, id, owner_id, name, record_id, record_version, webhook_id, occurred_at, request_id,
   traceparent, body_digest, about_id, record_fields,
-  /*sqlite null*/ /*postgres cast(xid as text)*/ as xid, length(body) as size,
+  /*sqlite null*/ /*postgres cast(xid as text)*/ as xid,
+  /*sqlite null*/ /*postgres due_at*/ as due_at, length(body) as size,
   case when length(body) <= {PRECLAIMED_BYTES} then body end as body"""
 # New events, and the owners whose turn it is, in one statement: most rounds find neither.
 UNSEEN = f"""
 select pos, id, owner_id, name, record_id, record_version, webhook_id, occurred_at, request_id,
-  traceparent, body_digest, about_id, record_fields, xid, size, body, seq, null as reached_at,
-  null as reached, null as made
+  traceparent, body_digest, about_id, record_fields, xid, due_at, size, body, seq,
+  null as reached_at, null as reached, null as made
 from (
   select {EVENT},
     (select r.seq from remainders r where r.owner_id = events.owner_id) as seq
@@ -46,7 +47,7 @@ from (
 ) as unseen
 union all
 select null, null, owner_id, null, null, null, null, null, null, null, null, null, null, null, null,
-  null, seq, reached_at, reached, made
+  null, null, seq, reached_at, reached, made
 from (select * from remainders order by turned_at limit {fanout_remainders.AT_ONCE}) as turns
 """
 LEFT = f"""

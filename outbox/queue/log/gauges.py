@@ -100,7 +100,9 @@ select case when head > wait_until then head else wait_until end as since from (
     order by due_at limit {LONGEST_WAITING}) as l
 ) as queues
 /*postgres union all
-select * from (select due_at from events where seq is null order by pos limit 1) as unseen*/
+select * from (
+  select coalesce(due_at, occurred_at) from events where seq is null order by pos limit 1
+) as unseen*/
 ) as oldest
 """
 
