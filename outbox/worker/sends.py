@@ -233,8 +233,8 @@ class Sends:
         kind = kind_of(delivery)
         since, until = self._held_up
         if kind == "first" and not delivery.ordered and sending.started - until < HELD_UP_SECONDS:
-            # The wait while this node took nothing is, though a queue of requests followed it. What
-            # starts later may have waited for its receiver in any case.
+            # The pause of this node delayed it, even if requests to the same receiver went first.
+            # Later starts do not count: a slow receiver may be why they are late.
             lag = max(lag, until - max(sending.started - attempt.waited_us / SECOND, since))
         self._observer.started(kind, lag, sending.limited)
         repeated = attempt.number > attempt.tries + 1

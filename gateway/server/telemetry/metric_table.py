@@ -138,7 +138,7 @@ TABLE = (
     histogram(
         "outbox_attempt_lag_seconds",
         "Time from the due time of an attempt to its request, without the wait for other "
-        "requests to the same webhook, and with that for a node that took nothing. limited is "
+        "requests to the same webhook; a pause of the node for more than 5 s counts. limited is "
         "a first attempt at a webhook that fails or responds slowly, and so gets one request at "
         "a time.",
         labels=("attempt",),

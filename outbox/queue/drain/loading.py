@@ -27,7 +27,7 @@ where id = $1 and claim = $2
 LOAD = f"""
 select d.id, d.owner_id, d.event_id, d.webhook_id, d.origin, d.tries, d.attempts, d.retry,
   d.ordered, d.sequence, d.repeats, (select due_now()) - d.next_at as lag_us,
-  (select due_now()) - /*sqlite d.next_at*/ /*postgres coalesce(e.due_at, d.next_at)*/ as waited_us,
+  /*sqlite 0*/ /*postgres d.next_at - coalesce(e.due_at, d.next_at)*/ as earlier_us,
   e.name, e.record_id, e.record_version, e.occurred_at, e.request_id, e.traceparent, e.body_digest,
   e.about_id, e.erased_at, length(e.body) as size,
   case when length(e.body) <= {SMALL_BODY} then e.body end as body
@@ -82,7 +82,7 @@ async def load(
             retry=bool(row["retry"]),
             probe=row["id"] in probes,
             lag_us=min(row["lag_us"], open_for),
-            waited_us=min(row["waited_us"], open_for),
+            waited_us=min(row["lag_us"] + row["earlier_us"], open_for),
         )
         claims.append(claimed_of(row, capacity.claim, body, attempt))
     return claims, frozenset(crowded)

@@ -21,16 +21,17 @@ from outbox.webhooks import conditions, subscription
 from outbox.webhooks.conditions import Condition, facts_of, hold
 
 # `idle`: fan-out claims nothing for a lane with due deliveries, because they come first, nor for a
-# lane with limits, which a claim keeps under the lane's lock. Without `offset`, PostgreSQL may read
-# all that waits anywhere, once for the statement, which it takes for little before it has analyzed.
+# lane with limits, which a claim keeps under the lane's lock. Without the
+# offset, PostgreSQL may read all deliveries that wait, once for the statement: it underestimates
+# them before its first analyze.
 COLUMNS = f"""{ENDPOINT}, w.owner_id, w.events, w.conditions, w.ordered, w.since_snapshot,
   {sequences.LAST}, w.created_at, /*sqlite w.since_pos*/ /*postgres 0*/ as since_pos,
   w.state = 'active' and l.failing = false and l.wait_until <= (select due_now())
     and l.concurrency is null and l.rate is null
     and not exists (select 1 from deliveries d where d.webhook_id = w.id and d.state = 'ready'
-      and d.retry = false and d.next_at <= (select due_now()) limit 1 offset 0)
+      and d.retry = false and d.next_at <= (select due_now()) /*postgres offset 0*/)
     and not exists (select 1 from deliveries d where d.webhook_id = w.id and d.state = 'ready'
-      and d.retry = true and d.next_at <= (select due_now()) limit 1 offset 0) as idle
+      and d.retry = true and d.next_at <= (select due_now()) /*postgres offset 0*/) as idle
 from webhooks w join lanes l on l.webhook_id = w.id"""
 OF_OWNERS = f"select {COLUMNS} where w.owner_id in {IDS} limit $2"
 OF_IDS = f"select {COLUMNS} where w.id in {IDS}"
