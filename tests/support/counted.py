@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
@@ -64,21 +65,34 @@ class Counted:
         return await self._db.write(counting, *args, **kwargs)
 
     async def read(self, unit: Callable[..., Awaitable[Any]], *args: Any, **kwargs: Any) -> Any:
-        return await self._db.read(self._counting(unit), *args, **kwargs)
+        with self._counting(unit) as counting:
+            return await self._db.read(counting, *args, **kwargs)
 
     async def scan(
         self, owner: str, unit: Callable[..., Awaitable[Any]], /, *args: Any, **kwargs: Any
     ) -> Any:
-        return await self._db.scan(owner, self._counting(unit), *args, **kwargs)
+        with self._counting(unit) as counting:
+            return await self._db.scan(owner, counting, *args, **kwargs)
 
-    def _counting(self, unit: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+    @contextmanager
+    def _counting(
+        self, unit: Callable[..., Awaitable[Any]]
+    ) -> Iterator[Callable[..., Awaitable[Any]]]:
+        """Count a unit once, as it ran at last."""
+        if self._of_requests and in_background.get():
+            yield unit
+            return
+        statements = list[str]()
+
         async def counting(tx: Any, *args: Any, **kwargs: Any) -> Any:
-            if self._of_requests and in_background.get():
-                return await unit(tx, *args, **kwargs)
-            self.units += 1
-            return await unit(CountedTx(tx, self.statements), *args, **kwargs)
+            statements.clear()
+            return await unit(CountedTx(tx, statements), *args, **kwargs)
 
-        return counting
+        try:
+            yield counting
+        finally:
+            self.units += 1
+            self.statements += statements
 
 
 class CountedTx:

@@ -28,6 +28,7 @@ from outbox.database.leadership import Alone, Leadership, Pace
 from outbox.database.moving_owners import must_be_here
 from outbox.database.pacing import Meter, working
 from outbox.database.sqlite.file import File
+from outbox.database.sqlite.loop_reads import LoopReads
 from outbox.database.sqlite.refusals import unusable
 from outbox.database.sqlite.streams import Streams
 from outbox.database.sqlite.threads import Reader, Readers, Scanner
@@ -86,6 +87,7 @@ class SqliteDatabase:
         self._closed = False
         self._reads = Readers(Reader, READERS, file, clock, ids, self._finish)
         self._scans = Readers(Scanner, SCANNERS, file, clock, ids, self._finish)
+        self._loop_reads = LoopReads(file, clock, ids)
         self._writes = WriteQueue(file, clock, ids, partial(self._answer, "write"), self._tell)
         self._streams = Streams(file.path, clock)
         # One place per thread, so that no scan waits behind another scan of the same owner.
@@ -128,7 +130,16 @@ class SqliteDatabase:
     async def read(
         self, unit: Callable[Concatenate[Tx, P], Awaitable[T]], *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        result: T = await self._put(self._reads, self._job(unit, args, kwargs))
+        job = self._job(unit, args, kwargs)
+        if self._closed or self._writes.scans or not self._loop_reads.step(job):
+            await self._put(self._reads, job)
+        else:
+            self.observer.transaction("read", self.clock.monotonic() - job.began)
+            # Who reads again and again must not keep the loop from all others.
+            await asyncio.sleep(0)
+            if job.error is not None:
+                raise job.error
+        result: T = job.result
         return result
 
     async def scan(
@@ -228,6 +239,7 @@ class SqliteDatabase:
             return
         self._closed = True
         await self._streams.close()
+        self._loop_reads.close()
         await asyncio.to_thread(self._end_reads)
         await self._writes.close()
         self._file.release()

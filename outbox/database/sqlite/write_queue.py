@@ -59,7 +59,8 @@ class WriteQueue:
         self._called = False
         self._closing = False
         self._quiet = 0
-        self._scans = 0
+        self.scans = 0
+        """How many scans run; meanwhile no unit runs on the event loop."""
         self._rest_until = 0.0
         self._thread = started(self._serve)
 
@@ -84,11 +85,11 @@ class WriteQueue:
         The scan's thread takes the interpreter lock at each row, so that the loop would have to win
         it back at each statement of a unit.
         """
-        self._scans += 1
+        self.scans += 1
         try:
             yield
         finally:
-            self._scans -= 1
+            self.scans -= 1
 
     async def close(self) -> None:
         """Finish the accepted jobs, then close the connection."""
@@ -114,7 +115,7 @@ class WriteQueue:
                     self._hand_over(writer)
                 return
             self._quiet += 1
-            if self._quiet < QUIET_TURNS and not self._scans:
+            if self._quiet < QUIET_TURNS and not self.scans:
                 self._call_soon()
             else:
                 self._hand_over(writer)
@@ -132,7 +133,7 @@ class WriteQueue:
     def _step(self, writer: Writer) -> bool:
         """Run one slice; return whether its batch goes on."""
         began = self._clock.monotonic()
-        if self._scans or began < self._rest_until:
+        if self.scans or began < self._rest_until:
             return False
         more = writer.step(began, began + SLICE_SECONDS)
         took = self._clock.monotonic() - began
