@@ -409,6 +409,7 @@ def unmetered_lists() -> None:
     """Read each list for nothing, past any number of records, and without turns."""
     query, threads = module("gateway.records.query"), module("outbox.database.sqlite.threads")
     query.FAR = query.FARTHEST = threads.LONG_SECONDS = NO_BOUND
+    module("outbox.database.sqlite.loop_reads").MOST_LOOKS = NO_BOUND
     query.OWNED_OF_FEW, threads.owner_of = query.OWNED, lambda _: ""
 
     async def read(

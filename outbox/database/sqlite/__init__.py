@@ -1,4 +1,6 @@
-"""The SQLite driver: one connection writes, a few threads read, and each runs units to their end.
+"""The SQLite driver: one connection writes, the event loop and a few threads read.
+
+Each runs a unit to its end.
 
 Nothing else writes to or checkpoints the file while a server runs: SQLite before 3.51.3 can corrupt
 a WAL when two connections write and checkpoint at once.
@@ -135,7 +137,7 @@ class SqliteDatabase:
             await self._put(self._reads, job)
         else:
             self.observer.transaction("read", self.clock.monotonic() - job.began)
-            # Who reads again and again must not keep the loop from all others.
+            # A caller that reads repeatedly must not keep the loop from all others.
             await asyncio.sleep(0)
             if job.error is not None:
                 raise job.error

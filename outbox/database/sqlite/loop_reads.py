@@ -1,8 +1,9 @@
 """Runs read units on the event loop, and leaves to the threads those that take more work.
 
 A unit on a thread fights with the loop for the interpreter lock, statement by statement, and its
-result wakes the loop; most are over sooner than that. What bounds a unit here is its work: the
-steps of SQLite's machine.
+result wakes the loop; most are over sooner than that. What bounds a unit here are the steps of
+SQLite's machine, and a time that it takes only while the disk is slow or another thread computes:
+SQLite gives the lock back at each row.
 """
 
 from __future__ import annotations
@@ -14,22 +15,22 @@ from outbox.clock import Clock
 from outbox.database.sqlite.file import File
 from outbox.database.sqlite.threads import LONG_FOR_SECONDS, owner_of
 from outbox.database.sqlite.unit_thread import Job, SqliteTx, TookTooLong
-from outbox.database.sqlite.writer import LONG_SECONDS
 from outbox.ids import Ids
 
-LOOK_STEPS = 1_000
-"""Steps between two looks at what a unit takes, about 0.1 ms. SQLite counts them by statement, over
-all its uses, so units have one for each thousand steps on average."""
-MOST_LOOKS = 10
+LOOK_STEPS = 500
+"""Steps between two looks at what a unit takes, about 0.05 ms. SQLite counts them by statement,
+over all its uses, so units have one for each so many steps on average."""
+MOST_LOOKS = 20
 """A unit that takes more runs again on a thread, as do all of its owner for LONG_FOR_SECONDS.
 
-A page of fifty records takes two to eight, one of a hundred up to fifteen.
+A page of fifty records takes four to fifteen, one of a hundred up to thirty.
 """
+HELD_SECONDS = 0.004
+"""One that takes longer runs again, too. Undisturbed, twenty looks take less than 3 ms."""
 REST_TIMES = 20
-"""After a unit that took longer than LONG_SECONDS, run units on threads for so many times as long.
+"""After a unit that took longer, all run on threads for so many times as long.
 
-So they take a twentieth of the loop's time when their pages come from a slow disk. Writes take
-less: of reads some are long for what they compute.
+So they hold the loop for a twentieth of its time when their pages come from a slow disk.
 """
 
 
@@ -46,7 +47,8 @@ class LoopReads:
         self._long: dict[str, float] = {}
         """Owners whose units took too much, and until when they are left to threads."""
         self._looks = 0
-        """At the unit that runs, or ran last."""
+        self._latest = 0.0
+        """Of the unit that runs, or ran last: its looks, and when it is to be over."""
         self._rest_until = 0.0
 
     def step(self, job: Job) -> bool:
@@ -56,22 +58,22 @@ class LoopReads:
         """
         if job.began < self._rest_until or (self._long and self._is_long(job)):
             return False
-        latest = job.began + LONG_SECONDS, self._clock.monotonic
+        self._looks, self._latest = 0, job.began + HELD_SECONDS
+        latest = self._latest, self._clock.monotonic
         try:
             connection = self._snapshot()
-            self._looks = 0
             job.step(SqliteTx(connection, self._ids, self._clock.wall(), latest=latest))
-        except (sqlite3.Error, TookTooLong) as error:
-            if self._looks > MOST_LOOKS or isinstance(error, TookTooLong):
+        except (sqlite3.Error, TookTooLong):
+            if self._looks > MOST_LOOKS:
                 self._leave(job)
-            else:
+            elif not self._is_late():
                 self.close()
             return False
         except BaseException as error:  # noqa: BLE001 - passed to the caller, whatever it is
             job.error = error
         finally:
             took = self._clock.monotonic() - job.began
-            if took > LONG_SECONDS:
+            if took > HELD_SECONDS:
                 self._rest_until = job.began + took * REST_TIMES
         return True
 
@@ -88,10 +90,11 @@ class LoopReads:
         """
         connection = self._connection
         if connection is None:
-            connection = self._connection = self._file.connect(writable=False)
+            connection = self._file.connect(writable=False)
             # It is for a thread to wait for a lock.
             connection.execute("pragma busy_timeout = 0")
             connection.set_progress_handler(self._look, LOOK_STEPS)
+            self._connection = connection
         if not self._has_snapshot:
             connection.execute("begin")
             self._has_snapshot = True
@@ -111,7 +114,10 @@ class LoopReads:
     def _look(self) -> bool:
         """Count a look; return whether the unit takes too much, which interrupts it."""
         self._looks += 1
-        return self._looks > MOST_LOOKS
+        return self._looks > MOST_LOOKS or self._is_late()
+
+    def _is_late(self) -> bool:
+        return self._clock.monotonic() > self._latest
 
     def _leave(self, job: Job) -> None:
         """Leave the units of the job's owner to threads for a while."""

@@ -7,15 +7,16 @@ import sqlite3
 import threading
 from contextlib import closing
 from math import inf
+from pathlib import Path
 
 import pytest
 
 from outbox.database.sqlite import loop_reads
-from outbox.database.sqlite.loop_reads import LOOK_STEPS, MOST_LOOKS, REST_TIMES
+from outbox.database.sqlite.loop_reads import HELD_SECONDS, LOOK_STEPS, MOST_LOOKS, REST_TIMES
 from outbox.database.sqlite.threads import LONG_FOR_SECONDS
-from outbox.database.sqlite.writer import LONG_SECONDS
 from outbox.database.transaction import Database, RequestBudget, Tx, patience
 from outbox.errors import DatabaseUnavailable
+from outbox.observer import Observer
 from tests.outbox.database.sqlite.units import LOOP, THREAD, note, noted
 from tests.support.clocks import Stopped
 
@@ -49,7 +50,9 @@ async def test_a_read_of_many_steps_and_its_owner_are_left_to_threads(
 ) -> None:
     monkeypatch.setattr(loop_reads, "MOST_LOOKS", most)
     patience.set(RequestBudget(owner="a"))
-    assert await file.read(much, LOOK_STEPS // 10) == LOOP
+    for _ in range(MOST_LOOKS):
+        # Each has about one look.
+        assert await file.read(much, LOOK_STEPS // 10) == LOOP
     assert await file.read(much, LOOK_STEPS * MOST_LOOKS) == wide
     assert await file.read(where) == wide
     assert await asyncio.create_task(of_owner(file, "b")) == LOOP
@@ -62,16 +65,34 @@ async def test_a_read_that_takes_long_runs_again_and_the_next_ones_rest(
 ) -> None:
     async def slow(tx: Tx) -> str:
         for _ in range(3):
-            clock.now += LONG_SECONDS
+            clock.now += HELD_SECONDS
             await tx.all("select * from notes")
         return threading.current_thread().name
 
     assert await file.read(slow) == THREAD
     assert await asyncio.create_task(of_owner(file, "b")) == THREAD
-    clock.now += LONG_SECONDS * 3 * REST_TIMES
-    assert await asyncio.create_task(of_owner(file, "b")) == LOOP
+    clock.now += HELD_SECONDS * 3 * REST_TIMES
+    assert await file.read(where) == LOOP
     # The units that write do not rest with them.
     assert await file.write(note, "a") == LOOP
+
+
+async def test_a_statement_on_a_slow_disk_is_interrupted(file: Database, clock: Stopped) -> None:
+    def page_of_a_slow_disk() -> int:
+        clock.now += HELD_SECONDS
+        return 1
+
+    ran: list[str] = []
+
+    async def slow(tx: Tx) -> str:
+        ran.append(threading.current_thread().name)
+        if ran == [LOOP]:
+            connection_of(tx).create_function("page", 0, page_of_a_slow_disk)
+            await tx.one(COUNT.replace("count(*)", "sum(page())"), LOOK_STEPS)
+        return ran[-1]
+
+    assert await file.read(slow) == THREAD
+    assert clock.now < HELD_SECONDS * LOOK_STEPS / 4
 
 
 async def test_reads_beside_a_scan_are_left_to_threads(file: Database) -> None:
@@ -84,10 +105,10 @@ async def test_reads_beside_a_scan_are_left_to_threads(file: Database) -> None:
 
     scanning = asyncio.ensure_future(file.scan("a", scan))
     await began.wait()
-    assert await file.read(where) == THREAD
+    beside = await file.read(where)
     goes_on.set()
     await scanning
-    assert await file.read(where) == LOOP
+    assert (beside, await file.read(where)) == (THREAD, LOOP)
 
 
 async def test_reads_of_one_iteration_share_a_snapshot_and_later_ones_see_what_came(
@@ -128,21 +149,44 @@ async def test_reads_one_after_the_other_let_others_run(file: Database) -> None:
     assert others >= 4
 
 
-async def test_a_fault_of_the_connection_is_found_by_the_thread(file: Database) -> None:
-    ran: list[str] = []
+async def test_after_a_fault_a_thread_reads_and_the_loop_has_a_new_connection(
+    file: Database,
+) -> None:
+    used: list[tuple[str, sqlite3.Connection]] = []
 
-    async def broken(tx: Tx) -> None:
-        ran.append(threading.current_thread().name)
-        await tx.one("select * from gone")
+    async def read(tx: Tx, table: str) -> None:
+        used.append((threading.current_thread().name, connection_of(tx)))
+        await tx.one(f"select * from {table}")
 
     with pytest.raises(sqlite3.OperationalError, match="no such table"):
-        await file.read(broken)
-    assert ran == [LOOP, THREAD]
-    assert await file.read(where) == LOOP
+        await file.read(read, "gone")
+    await file.read(read, "notes")
+    assert [thread for thread, _ in used] == [LOOP, THREAD, LOOP]
+    assert used[0][1] is not used[2][1]
 
 
-async def test_a_closed_database_reads_nothing(file: Database) -> None:
-    assert await file.read(where) == LOOP
+def connection_of(tx: Tx) -> sqlite3.Connection:
+    connection: sqlite3.Connection = tx._connection  # type: ignore[attr-defined]
+    return connection
+
+
+async def test_each_read_is_reported_once(file: Database) -> None:
+    told: list[str] = []
+
+    class Told(Observer):
+        def transaction(self, op: str, seconds: float) -> None:
+            told.append(op)
+
+    file.observer = Told()
+    await file.read(where)
+    await file.read(much, LOOK_STEPS * MOST_LOOKS)
+    assert told == ["read", "read"]
+
+
+async def test_a_closed_database_keeps_no_file_open(file: Database) -> None:
+    [path] = [row["file"] for row in await file.read(files)]
+    assert Path(f"{path}-wal").exists()
     await file.close()
     with pytest.raises(DatabaseUnavailable):
         await file.read(where)
+    assert not Path(f"{path}-wal").exists()
