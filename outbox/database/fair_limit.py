@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter, OrderedDict, deque
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 
 from outbox.errors import OutboxError
 
@@ -19,6 +17,22 @@ class Crowded(OutboxError):
     """The queue of a holder, or the queue of all holders, is full; try again in `seconds`."""
 
     seconds = 1
+
+
+class Place:
+    """A block that takes a place first, and leaves it at its end."""
+
+    __slots__ = ("_holder", "_of")
+
+    def __init__(self, of: FairSemaphore, holder: str) -> None:
+        self._of = of
+        self._holder = holder
+
+    async def __aenter__(self) -> None:
+        await self._of.take(self._holder)
+
+    async def __aexit__(self, *_: object) -> None:
+        self._of.leave(self._holder)
 
 
 class FairSemaphore:
@@ -36,14 +50,9 @@ class FairSemaphore:
         self.waiting = 0
         """Number of waiters."""
 
-    @asynccontextmanager
-    async def place(self, holder: str) -> AsyncIterator[None]:
-        """Take a place until the block ends. Raise Crowded."""
-        await self.take(holder)
-        try:
-            yield
-        finally:
-            self.leave(holder)
+    def place(self, holder: str) -> Place:
+        """Return a block with a place of the holder. It raises Crowded."""
+        return Place(self, holder)
 
     def take_free(self, holder: str) -> bool:
         """Take a place if one is free for the holder; return whether it was."""

@@ -4,12 +4,9 @@ Building a list, parsing a large body, executing a document and writing a file t
 or a thread beside it, for a millisecond or more each.
 """
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-
 from aiohttp import web
 
-from outbox.database.fair_limit import FairSemaphore
+from outbox.database.fair_limit import FairSemaphore, Place
 from outbox.database.transaction import asker
 
 Turns = web.AppKey[FairSemaphore]
@@ -39,8 +36,6 @@ def set_up(app: web.Application) -> None:
     app[WRITING] = FairSemaphore(1, each=1, waiting=FILES_WAITING)
 
 
-@asynccontextmanager
-async def turn(request: web.Request, of: Turns) -> AsyncIterator[None]:
-    """Wait for a turn of whose request this is, and have it during the block. Raise Crowded."""
-    async with request.app[of].place(asker()):
-        yield
+def turn(request: web.Request, of: Turns) -> Place:
+    """Return a block with a turn of whose request this is. It raises Crowded."""
+    return request.app[of].place(asker())
