@@ -133,7 +133,9 @@ class SqliteDatabase:
         self, unit: Callable[Concatenate[Tx, P], Awaitable[T]], *args: P.args, **kwargs: P.kwargs
     ) -> T:
         job = self._job(unit, args, kwargs)
-        if self._closed or self._writes.scans or not self._loop_reads.step(job):
+        # Their threads take the interpreter lock at each row.
+        rows_are_read = self._writes.scans or self._streams.fetching
+        if self._closed or rows_are_read or not self._loop_reads.step(job):
             await self._put(self._reads, job)
         else:
             self.observer.transaction("read", self.clock.monotonic() - job.began)

@@ -31,6 +31,8 @@ class Streams:
         self._file = file
         self._streaming = Streaming(clock, self._query)
         self._open: set[aiosqlite.Connection] = set()
+        self.fetching = 0
+        """How many threads read rows now."""
 
     def rows(
         self, owner: str, sql: str, args: Sequence[Any]
@@ -54,7 +56,11 @@ class Streams:
                     cursor = await connection.execute(translate(sql, "sqlite"), args)
 
                     async def fetch(count: int) -> Sequence[Values]:
-                        return list(await cursor.fetchmany(count))
+                        self.fetching += 1
+                        try:
+                            return list(await cursor.fetchmany(count))
+                        finally:
+                            self.fetching -= 1
 
                     # Without its cursor the connection has no snapshot.
                     yield Batches(fetch, STREAMED_BYTES), cursor.close

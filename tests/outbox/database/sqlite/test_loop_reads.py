@@ -111,6 +111,20 @@ async def test_reads_beside_a_scan_are_left_to_threads(file: Database) -> None:
     assert (beside, await file.read(where)) == (THREAD, LOOP)
 
 
+async def test_reads_beside_a_stream_whose_rows_are_read_are_left_to_threads(
+    file: Database,
+) -> None:
+    async def stream() -> int:
+        rows = file.stream("a", COUNT.replace("count(*) as n", "n"), 100_000)
+        return sum([len(batch) async for batch in rows])
+
+    streaming, beside = asyncio.ensure_future(stream()), set[str]()
+    while not streaming.done():
+        beside.add(await file.read(where))
+    assert (await streaming, await file.read(where)) == (100_000, LOOP)
+    assert THREAD in beside
+
+
 async def test_reads_of_one_iteration_share_a_snapshot_and_later_ones_see_what_came(
     file: Database,
 ) -> None:
