@@ -133,9 +133,10 @@ class SqliteDatabase:
         self, unit: Callable[Concatenate[Tx, P], Awaitable[T]], *args: P.args, **kwargs: P.kwargs
     ) -> T:
         job = self._job(unit, args, kwargs)
-        # Their threads take the interpreter lock at each row.
-        rows_are_read = self._writes.scans or self._streams.fetching
-        if self._closed or rows_are_read or not self._loop_reads.step(job):
+        # The threads of scans and streams take the interpreter lock at each row. Jobs and the drain
+        # read on threads, too: on the loop their steps would delay clients.
+        elsewhere = self._writes.scans or self._streams.fetching or working.get()
+        if self._closed or elsewhere or not self._loop_reads.step(job):
             await self._put(self._reads, job)
         else:
             self.observer.transaction("read", self.clock.monotonic() - job.began)

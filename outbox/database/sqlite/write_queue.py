@@ -24,8 +24,6 @@ QUIET_TURNS = 4
 
 It takes a few from a request's bytes to its unit; each is over in microseconds.
 """
-QUIET_SECONDS = 0.001
-"""Or after so long without a unit, as where reads make the iterations longer."""
 SLICE_SECONDS = 0.005
 """The loop steps units for so long, then other callbacks have their turn."""
 REST_TIMES = 200
@@ -61,7 +59,6 @@ class WriteQueue:
         self._called = False
         self._closing = False
         self._quiet = 0
-        self._quiet_until = 0.0
         self.scans = 0
         """How many scans run; meanwhile no unit runs on the event loop."""
         self._rest_until = 0.0
@@ -118,8 +115,7 @@ class WriteQueue:
                     self._hand_over(writer)
                 return
             self._quiet += 1
-            waits = self._quiet < QUIET_TURNS and self._clock.monotonic() < self._quiet_until
-            if waits and not self.scans:
+            if self._quiet < QUIET_TURNS and not self.scans:
                 self._call_soon()
             else:
                 self._hand_over(writer)
@@ -130,7 +126,6 @@ class WriteQueue:
             more = self._step(writer)
         finally:
             if more:
-                self._quiet_until = self._clock.monotonic() + QUIET_SECONDS
                 self._call_soon()
             else:
                 self._hand_over(writer)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from outbox.database.pacing import working
 from outbox.database.sqlite import loop_reads
 from outbox.database.sqlite.loop_reads import HELD_SECONDS, LOOK_STEPS, MOST_LOOKS, REST_TIMES
 from outbox.database.sqlite.threads import LONG_FOR_SECONDS
@@ -123,6 +124,13 @@ async def test_reads_beside_a_stream_whose_rows_are_read_are_left_to_threads(
         beside.add(await file.read(where))
     assert (await streaming, await file.read(where)) == (100_000, LOOP)
     assert THREAD in beside
+
+
+async def test_jobs_and_the_drain_read_on_threads(file: Database) -> None:
+    token = working.set(True)
+    job = await file.read(where)
+    working.reset(token)
+    assert (job, await file.read(where)) == (THREAD, LOOP)
 
 
 async def test_reads_of_one_iteration_share_a_snapshot_and_later_ones_see_what_came(

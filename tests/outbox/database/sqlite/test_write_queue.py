@@ -10,12 +10,11 @@ import pytest
 
 from outbox import database
 from outbox.clock import SystemClock
-from outbox.database.sqlite.write_queue import QUIET_SECONDS
 from outbox.database.sqlite.writer import LONG_SECONDS
 from outbox.database.transaction import Database, Tx, brief
 from outbox.errors import DatabaseUnavailable
 from outbox.ids import Ids
-from tests.outbox.database.sqlite.units import LOOP, THREAD, long_note, note, noted, watch
+from tests.outbox.database.sqlite.units import LOOP, THREAD, long_note, note, noted
 from tests.support.clocks import Stopped
 
 
@@ -49,22 +48,6 @@ async def test_a_unit_that_only_reads_for_long_succeeds_too(file: Database, cloc
         return threading.current_thread().name
 
     assert await file.write(slow) == THREAD
-
-
-@pytest.mark.parametrize(("seconds", "commits"), [(0.0, 1), (QUIET_SECONDS, 2)])
-async def test_a_batch_waits_less_where_iterations_of_the_loop_are_long(
-    file: Database, clock: Stopped, seconds: float, commits: int
-) -> None:
-    ran: list[str] = []
-    await file.write(watch, ran.append)
-    ran.clear()
-    first = asyncio.ensure_future(file.write(note, "a"))
-    for _ in range(3):
-        # The unit, its slice, and a quiet iteration.
-        await asyncio.sleep(0)
-        clock.now += seconds
-    await asyncio.gather(first, file.write(note, "b"))
-    assert ran.count("commit") == commits, ran
 
 
 async def test_closing_finishes_what_was_accepted(tmp_path: Path) -> None:
