@@ -136,10 +136,11 @@ class SqliteDatabase:
         # The threads of scans and streams take the interpreter lock at each row. Jobs and the drain
         # read on threads, too: on the loop their steps would delay clients.
         elsewhere = self._writes.scans or self._streams.fetching or working.get()
-        if self._closed or elsewhere or not self._loop_reads.step(job):
+        took = None if self._closed or elsewhere else self._loop_reads.step(job)
+        if took is None:
             await self._put(self._reads, job)
         else:
-            self.observer.transaction("read", self.clock.monotonic() - job.began)
+            self.observer.transaction("read", took)
             # A caller that reads repeatedly must not keep the loop from all others.
             await asyncio.sleep(0)
             if job.error is not None:

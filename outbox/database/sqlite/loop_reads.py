@@ -43,7 +43,6 @@ class LoopReads:
         self._ids = ids
         self._loop = asyncio.get_running_loop()
         self._connection: sqlite3.Connection | None = None
-        self._has_snapshot = False
         self._long: dict[str, float] = {}
         """Owners whose units took too much, and until when they are left to threads."""
         self._looks = 0
@@ -51,13 +50,14 @@ class LoopReads:
         """Of the unit that runs, or ran last: its looks, and when it is to be over."""
         self._rest_until = 0.0
 
-    def step(self, job: Job) -> bool:
-        """Run the unit of `job` and keep its result or error; return False to leave it to a thread.
+    def step(self, job: Job) -> float | None:
+        """Run the unit of `job`, keep its result or error in it, and return the seconds it took.
 
-        A fault of SQLite is left to the thread, too: it may be that of the connection.
+        Return None to leave it to a thread, as also after a fault of SQLite: it may be that of the
+        connection.
         """
         if job.began < self._rest_until or (self._long and self._is_long(job)):
-            return False
+            return None
         self._looks, self._latest = 0, job.began + HELD_SECONDS
         latest = self._latest, self._clock.monotonic
         try:
@@ -68,18 +68,18 @@ class LoopReads:
                 self._leave(job)
             elif not self._is_late():
                 self.close()
-            return False
+            return None
         except BaseException as error:  # noqa: BLE001 - passed to the caller, whatever it is
             job.error = error
         finally:
             took = self._clock.monotonic() - job.began
             if took > HELD_SECONDS:
                 self._rest_until = job.began + took * REST_TIMES
-        return True
+        return took
 
     def close(self) -> None:
         """Close the connection; the next unit opens a new one."""
-        connection, self._connection, self._has_snapshot = self._connection, None, False
+        connection, self._connection = self._connection, None
         if connection is not None:
             connection.close()
 
@@ -95,20 +95,19 @@ class LoopReads:
             connection.execute("pragma busy_timeout = 0")
             connection.set_progress_handler(self._look, LOOK_STEPS)
             self._connection = connection
-        if not self._has_snapshot:
+        if not connection.in_transaction:
             connection.execute("begin")
-            self._has_snapshot = True
             self._loop.call_soon(self._end_snapshot)
         return connection
 
     def _end_snapshot(self) -> None:
-        if self._connection is None or not self._has_snapshot:
+        connection = self._connection
+        if connection is None or not connection.in_transaction:
             return
-        self._has_snapshot = False
         try:
-            self._connection.execute("rollback")
+            connection.execute("rollback")
         except sqlite3.Error:
-            # The results are valid; SQLite has ended the transaction itself.
+            # Else later iterations would read this snapshot.
             self.close()
 
     def _look(self) -> bool:

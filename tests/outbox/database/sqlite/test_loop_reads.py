@@ -18,7 +18,7 @@ from outbox.database.sqlite.threads import LONG_FOR_SECONDS
 from outbox.database.transaction import Database, RequestBudget, Tx, patience
 from outbox.errors import DatabaseUnavailable
 from outbox.observer import Observer
-from tests.outbox.database.sqlite.units import LOOP, THREAD, note, noted
+from tests.outbox.database.sqlite.units import LOOP, THREAD, note, noted, slow
 from tests.support.clocks import Stopped
 
 COUNT = """
@@ -64,13 +64,7 @@ async def test_a_read_of_many_steps_and_its_owner_are_left_to_threads(
 async def test_a_read_that_takes_long_runs_again_and_the_next_ones_rest(
     file: Database, clock: Stopped
 ) -> None:
-    async def slow(tx: Tx) -> str:
-        for _ in range(3):
-            clock.now += HELD_SECONDS
-            await tx.all("select * from notes")
-        return threading.current_thread().name
-
-    assert await file.read(slow) == THREAD
+    assert await file.read(slow(clock, HELD_SECONDS)) == THREAD
     assert await asyncio.create_task(of_owner(file, "b")) == THREAD
     clock.now += HELD_SECONDS * 3 * REST_TIMES
     assert await file.read(where) == LOOP
@@ -85,14 +79,14 @@ async def test_a_statement_on_a_slow_disk_is_interrupted(file: Database, clock: 
 
     ran: list[str] = []
 
-    async def slow(tx: Tx) -> str:
+    async def read(tx: Tx) -> str:
         ran.append(threading.current_thread().name)
         if ran == [LOOP]:
             connection_of(tx).create_function("page", 0, page_of_a_slow_disk)
             await tx.one(COUNT.replace("count(*)", "sum(page())"), LOOK_STEPS)
         return ran[-1]
 
-    assert await file.read(slow) == THREAD
+    assert await file.read(read) == THREAD
     assert clock.now < HELD_SECONDS * LOOK_STEPS / 4
 
 

@@ -14,7 +14,7 @@ from outbox.database.sqlite.writer import LONG_SECONDS
 from outbox.database.transaction import Database, Tx, brief
 from outbox.errors import DatabaseUnavailable
 from outbox.ids import Ids
-from tests.outbox.database.sqlite.units import LOOP, THREAD, long_note, note, noted
+from tests.outbox.database.sqlite.units import LOOP, THREAD, long_note, note, noted, slow
 from tests.support.clocks import Stopped
 
 
@@ -24,7 +24,7 @@ async def test_a_unit_that_takes_long_runs_again_on_the_thread(
     ran: list[str] = []
 
     @brief
-    async def slow(tx: Tx, name: str, statements: int) -> str:
+    async def write(tx: Tx, name: str, statements: int) -> str:
         ran.append(threading.current_thread().name)
         for n in range(statements):
             clock.now += LONG_SECONDS / 2
@@ -32,7 +32,7 @@ async def test_a_unit_that_takes_long_runs_again_on_the_thread(
         return ran[-1]
 
     where = await asyncio.gather(
-        file.write(note, "a"), file.write(slow, "b", 4), file.write(note, "c")
+        file.write(note, "a"), file.write(write, "b", 4), file.write(note, "c")
     )
     assert ran == [LOOP, THREAD]
     assert [*where[1:]] == [THREAD, THREAD]
@@ -40,14 +40,7 @@ async def test_a_unit_that_takes_long_runs_again_on_the_thread(
 
 
 async def test_a_unit_that_only_reads_for_long_succeeds_too(file: Database, clock: Stopped) -> None:
-    @brief
-    async def slow(tx: Tx) -> str:
-        for _ in range(3):
-            clock.now += LONG_SECONDS
-            await tx.all("select * from notes")
-        return threading.current_thread().name
-
-    assert await file.write(slow) == THREAD
+    assert await file.write(slow(clock, LONG_SECONDS)) == THREAD
 
 
 async def test_closing_finishes_what_was_accepted(tmp_path: Path) -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from outbox.database.transaction import Insert, Tx, brief
+from tests.support.clocks import Stopped
 
 NOTES = Insert("notes", ("name", "text"))
 LOOP = threading.main_thread().name
@@ -26,6 +27,19 @@ async def note(tx: Tx, name: str, size: int = 1) -> str:
 async def later(tx: Tx, name: str, text: bytes | None = b"x") -> str:
     tx.later(NOTES, (name, text))
     return threading.current_thread().name
+
+
+def slow(clock: Stopped, seconds: float) -> Callable[[Tx], Awaitable[str]]:
+    """Return a unit whose three statements begin so many seconds after each other."""
+
+    @brief
+    async def unit(tx: Tx) -> str:
+        for _ in range(3):
+            clock.now += seconds
+            await tx.all("select * from notes")
+        return threading.current_thread().name
+
+    return unit
 
 
 async def noted(tx: Tx) -> list[str]:
