@@ -47,6 +47,10 @@ class Recovering:
 
     async def run_once(self) -> None:
         """Run until no job runs at an active webhook."""
+        with self._pace.running():
+            await self._run()
+
+    async def _run(self) -> None:
         after, pause = "", TICK_SECONDS
         while (running := await self._running(AT_ONCE, after)) or after:
             moved = [await self.step(job) for job in running]
@@ -102,17 +106,21 @@ class Recovering:
         return True
 
     async def _replay(self, job: Job) -> Step | None:
-        # The search reads many rows, so it holds up nobody's transaction.
-        events = await self._db.scan(DUTIES, job_steps.find, job, self._pace.amount)
-        if events is None:
+        allowed = job_steps.allowance(job, self._db.clock.wall(), self._pace.amount)
+        if not allowed:
             return None
-        async with self._pace.step():
+        async with self._pace.step() as most:
+            # The search reads many rows, so it holds up nobody's transaction.
+            events = await self._db.scan(DUTIES, job_steps.find, job, min(allowed, most))
+            if events is None:
+                return None
             return await self._db.write(job_steps.advance, job, events)
 
     async def _send_copies(self, job: Job) -> Step | None:
-        if self._source is None or await self._db.read(
-            snapshot_steps.behind, job, self._pace.amount
-        ):
+        allowed = self._pace.amount
+        if self._source is None or await self._db.read(snapshot_steps.behind, job, allowed):
             return None
         async with self._pace.step() as most:
-            return await self._db.write(snapshot_steps.advance, job, self._source, most)
+            return await self._db.write(
+                snapshot_steps.advance, job, self._source, min(allowed, most)
+            )

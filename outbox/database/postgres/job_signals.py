@@ -41,6 +41,8 @@ class HeardJob:
         self._answer = answer
         self._end: asyncio.TimerHandle | None = None
         self._steps = False
+        self._since: float | None = None
+        """When the first step began that is not judged."""
 
     def heard(self, kind: str) -> None:
         """Note a signal; those of other servers change nothing."""
@@ -54,7 +56,9 @@ class HeardJob:
         self._end = loop.call_later(FORGET_SECONDS, self.forget)
         if kind == STEP and not self._steps:
             self._steps = True
-            self._meter.begin()
+            began = self._meter.begin()
+            if self._since is None:
+                self._since = began
         elif kind == REST and self._steps:
             self._rest()
             loop.call_later(ANSWER_SECONDS, self._judge)
@@ -77,7 +81,10 @@ class HeardJob:
             # A job of an earlier release takes no notice of the first, so it needs the second too.
             if self._meter.lacks:
                 self._answer(UNMEASURED)
-            self._answer(FELT if self._meter.hurts() else UNFELT)
+            hurts = None if self._since is None else self._meter.hurts(self._since)
+            if hurts is not None:
+                self._since = None
+            self._answer(FELT if hurts else UNFELT)
 
 
 class ServersMeter:
@@ -96,10 +103,11 @@ class ServersMeter:
         self._felt: bool | None = None
         self._said: asyncio.Queue[str] = asyncio.Queue()
 
-    def begin(self) -> None:
-        """Tell the servers that a step begins."""
+    def begin(self) -> float:
+        """Tell the servers that a step begins, and return when."""
         self._felt, self.lacks = None, False
         self._said.put_nowait(STEP)
+        return self._clock.monotonic()
 
     def end(self) -> None:
         """Tell the servers that a step has ended."""
@@ -110,7 +118,7 @@ class ServersMeter:
         """Whether a server has answered lately, which it does while others write."""
         return self._clock.monotonic() - self._heard_at < QUIET_SECONDS
 
-    def hurts(self) -> bool | None:
+    def hurts(self, since: float) -> bool | None:
         """Return whether a server felt the last step; None when none has answered yet."""
         return self._felt
 

@@ -70,10 +70,7 @@ def allowance(job: Job, now: int, most: int) -> int:
 
 
 async def find(tx: Tx, job: Job, most: int = MOST["postgres"]) -> EventPage | None:
-    """Return the next events of a job; None while its rate or the fan-out allows none."""
-    most = allowance(job, tx.now, min(most, MOST[tx.engine]))
-    if not most:
-        return None
+    """Return the next events of a job, up to `most`; None while the fan-out allows none."""
     selection, place, erased = await job_selection.within(tx, job.selection), job.place, 0
     for number in range(PAGES):
         # What a page has besides the chosen events is read again by the next step.

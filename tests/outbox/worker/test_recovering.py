@@ -55,9 +55,11 @@ async def test_snapshots_that_wait_for_their_receivers_hold_up_no_others(
 
     try:
         job = await until(ended)
+        assert db.meter.jobs, "others are measured between steps, too"
     finally:
         run.cancel()
         await asyncio.gather(run, return_exceptions=True)
+    assert not db.meter.jobs
     assert job is not None
     assert (job.state, job.made) == ("done", 1)
     waiting = await db.read(jobs.running)

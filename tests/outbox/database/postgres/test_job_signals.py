@@ -8,7 +8,7 @@ from pathlib import Path
 import asyncpg
 
 from outbox.clock import SystemClock
-from outbox.database.pacing import LONGEST_REST, JobPace
+from outbox.database.pacing import MEASURING_REST, JobPace
 from outbox.database.postgres.job_signals import servers_meter
 from outbox.database.transaction import Database
 from outbox.database.transfer import Place
@@ -44,7 +44,7 @@ async def test_a_job_rests_for_the_writes_of_a_server_and_for_nobody_else(
             rests.append(seconds)
             await asyncio.sleep(0)
             if seconds:
-                await until(lambda: meter.hurts() is not None)
+                await until(lambda: meter.hurts(0.0) is not None)
 
         pace = JobPace(meter, 1, clock=clock, sleep=rest)
         await until(lambda: _heard(pace, server))
@@ -53,7 +53,7 @@ async def test_a_job_rests_for_the_writes_of_a_server_and_for_nobody_else(
         task = asyncio.create_task(writing(server, []))
         await until(lambda: _rested(pace, rests))
         # The server has never measured others without the job.
-        assert LONGEST_REST in rests
+        assert MEASURING_REST in rests
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
     assert server.meter.jobs == 1, "the job may go on"
