@@ -29,9 +29,9 @@ KEPT = 256
 UPPER = 0.95
 """The share of others that took at most the time that is compared."""
 ENOUGH = 40
-"""Others after whose writes steps are judged; three slow ones of so many are enough."""
+"""Steps are judged after so many writes of others, or sooner, when three of them were slow."""
 JUDGED_SECONDS = 0.5
-"""After so long they are judged by fewer."""
+"""After so long steps are judged by fewer writes."""
 SETTLED_SECONDS = 0.3
 """A write that begins so soon after a step may wait for what the step has made.
 
@@ -42,7 +42,7 @@ FRESH_SECONDS = 10.0
 QUIET_SECONDS = 1.0
 """When nobody has written for so long, nobody does."""
 LONGEST_REST = 0.25
-"""Seconds."""
+"""Seconds; between steps a job rests no longer, unless others are measured."""
 MEASURING_REST = 0.6
 """Seconds; so long all jobs rest to measure others without them."""
 MOST_SHARES = 16.0
@@ -184,21 +184,18 @@ class JobPace:
             if self.amount < last:
                 # What it has made must not count as that of the next step.
                 await self._sleep(LONGEST_REST)
-        meter.jobs += 1
-        began = meter.begin()
-        if began - self._ended > QUIET_SECONDS:
-            # Others may have come.
-            self._begin_small()
-        token = working.set(True)
-        try:
-            yield self.amount
-        finally:
-            working.reset(token)
-            meter.end()
+        with self.running():
+            began = meter.begin()
+            if began - self._ended > QUIET_SECONDS:
+                # Others may have come.
+                self._begin_small()
+            token = working.set(True)
             try:
-                await self._rest(began)
+                yield self.amount
             finally:
-                meter.jobs -= 1
+                working.reset(token)
+                meter.end()
+                await self._rest(began)
                 self._ended = self._clock.monotonic()
 
     async def _rest(self, began: float) -> None:

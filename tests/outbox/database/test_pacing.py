@@ -222,14 +222,6 @@ async def test_after_steps_that_delayed_others_a_job_rests_until_what_they_made_
     assert world.slept - slept > LONGEST_REST
 
 
-async def test_others_are_measured_while_a_job_waits_for_its_rate() -> None:
-    meter = Meter(Stopped())
-    pace = JobPace(meter, 1, clock=Stopped())
-    with pace.running():
-        assert meter.jobs == 1
-    assert meter.jobs == 0
-
-
 async def test_what_a_job_leaves_behind_is_not_taken_for_the_time_alone() -> None:
     """Each row of a step delays others for as long after it, as its deliveries do."""
     world = World(0.00002, others=True, after=0.0002)
