@@ -52,11 +52,11 @@ async def import_(config: Config, arguments: Namespace, say: Say) -> None:
     choices = import_uploads.Choices(named, options_of(vars(arguments)), arguments.dry_run)
     async with existing(config) as db:
         actor = _actor(await user_of(db, arguments.owner))
-        import_id = await import_uploads.receive(
-            db, actor, entry, _pieces(Path(file)), choices=lambda: choices
+        received = await import_uploads.receive(
+            db, actor, entry, _pieces(Path(file)), choices=lambda: choices, end=db.write
         )
-        job = await _ended(db, actor, import_id)
-        _, faults = await db.read(import_jobs.read, actor, import_id)
+        job = await _ended(db, actor, received.id)
+        _, faults = await db.read(import_jobs.read, actor, job.id)
         for fault in faults[:SHOWN]:
             where = f"line {fault.line}" + (f", {fault.heading}" if fault.heading else "")
             consequence = f" ({import_reports.WITHOUT})" if fault.warning else ""

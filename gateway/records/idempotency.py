@@ -83,6 +83,12 @@ async def write(
         raise
 
 
+async def is_repeat(tx: Tx, use: Once) -> bool:
+    """Return whether a request with the key was carried out, of whatever content."""
+    row = await tx.one(_KNOWN, *_scope(use), tx.now - KEPT)
+    return row is not None
+
+
 EXPIRY = Expiry("idempotency", "owner_id, key, operation", "created_at", KEPT)
 
 
@@ -94,6 +100,10 @@ on conflict (owner_id, key, operation) do nothing
 _EXPIRE = """
 delete from idempotency
 where owner_id = $1 and key = $2 and operation = $3 and created_at < $4
+"""
+_KNOWN = """
+select 1 as known from idempotency
+where owner_id = $1 and key = $2 and operation = $3 and created_at >= $4
 """
 _KEEP = """
 update idempotency set outcome = $4 where owner_id = $1 and key = $2 and operation = $3

@@ -282,12 +282,12 @@ def _names_ids(offered: Filter) -> bool:
 
 
 def _value(offered: Filter, value: Any) -> Any:
-    """Return the value that the SQL of a filter compares with: `to` is inclusive."""
+    """Return the value that the SQL of a filter compares with: `to` is inclusive, as shown."""
     if offered.kind == "id":
         return value.lower()
     if offered.kind != "to":
         return value
-    return dates.Day(value.day + DAY) if isinstance(value, dates.Day) else value + 1
+    return dates.Day(value.day + DAY) if isinstance(value, dates.Day) else dates.after(value)
 
 
 def _place_of(row: Row, order: str, keys: int) -> Place:

@@ -52,7 +52,7 @@ def batch(resource: Resource, unit: Create) -> Operation:
         asked = _read(request, resource, body)
         charge(request, caller, len(asked.items) - 1)
         db = request.app[DB]
-        use = once_of(caller, request.headers.get("Idempotency-Key"), "POST", request.path, body)
+        use = once_of(caller, request, body)
         headers = ignored(Draft(ignored=[*asked.ignored], strict=asked.strict))
         if asked.atomic:
 

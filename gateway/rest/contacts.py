@@ -39,7 +39,7 @@ async def _upsert(request: web.Request) -> web.Response:
         draft: Draft = new if created else changes
         return written(record, 201 if created else 200, headers | ignored(draft))
 
-    use = once_of(caller, request.headers.get("Idempotency-Key"), "POST", request.path, body)
+    use = once_of(caller, request, body)
     outcomes = Outcomes(response, keep, restore)
     put = await idempotency.write(
         request.app[DB], use, outcomes, _put, caller, new=new, changes=changes

@@ -261,7 +261,7 @@ async def replay_delivery(request: web.Request) -> web.Response:
         )
         return answer(shown, 202, {"Location": f"{PATH}/{done.delivery.id}"})
 
-    use = once_of(caller, request.headers.get("Idempotency-Key"), "POST", request.path, body)
+    use = once_of(caller, request, body)
     outcomes = Outcomes(response, keep, restore)
     return readable(
         caller,

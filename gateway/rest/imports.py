@@ -3,9 +3,10 @@
 It is one module because all its handlers return the job that `shown` describes.
 """
 
+import hashlib
 import json
-from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import msgspec
@@ -21,17 +22,20 @@ from gateway.domain.imports.import_jobs import Import, LineFault
 from gateway.domain.imports.import_options import CHOICES, options_of
 from gateway.domain.imports.import_steps import ENTRIES
 from gateway.domain.imports.import_uploads import Choices
+from gateway.records import idempotency
 from gateway.records.errors import Refusal
+from gateway.records.idempotency import Outcomes
 from gateway.records.resource import Resource
 from gateway.records.values import dates
 from gateway.records.values.schemas import Id, Instant
 from gateway.rest.auth import authenticate
-from gateway.rest.body import PRIVATE
+from gateway.rest.body import PRIVATE, answer, keep, readable, restore
 from gateway.rest.document import describe, shapes
 from gateway.rest.document.operations import Operation, Parameter, Response, Shape, operation
-from gateway.rest.params import refused
+from gateway.rest.params import once_of, refused
 from gateway.server.app_keys import DB
 from gateway.server.http import bodies, multipart
+from outbox.database.transaction import Tx
 
 CSV = "text/csv"
 BYTES = "application/octet-stream"
@@ -188,17 +192,26 @@ def import_of(entry: Entry) -> Operation:
     async def handle(request: web.Request) -> web.Response:
         caller = await authenticate(request)
         caller.must("write")
+        db, use = request.app[DB], once_of(caller, request, b"")
         sent = await _sent(request)
         sent.choices()
-        db = request.app[DB]
-        import_id = await import_uploads.receive(
-            db, caller, entry, sent.pieces, choices=sent.choices, charset=sent.charset
-        )
-        job = await db.read(import_jobs.own, caller, import_id)
-        headers = PRIVATE | {"Location": f"/api/imports/{import_id}"}
-        if "read" not in caller.scopes:
-            return web.Response(status=202, text=json.dumps({"id": import_id}), headers=headers)
-        return web.Response(status=202, body=msgspec.json.encode(shown(job, [])), headers=headers)
+        outcomes = Outcomes(_accepted, keep, restore)
+
+        async def end(unit: Callable[[Tx], Awaitable[Import]]) -> web.Response:
+            once = use and replace(use, fingerprint=sent.fingerprint())
+            return await idempotency.write(db, once, outcomes, unit)
+
+        pieces = sent.file if use is None else sent.hashed()
+        if use is not None and await db.read(idempotency.is_repeat, use):
+            # It needs no room for lines, nor one of the few imports that may run.
+            async for _ in pieces:
+                pass
+            response = await end(_is_gone)
+        else:
+            response = await import_uploads.receive(
+                db, caller, entry, pieces, choices=sent.choices, end=end, charset=sent.charset
+            )
+        return readable(caller, response)
 
     plural = "".join(word.capitalize() for word in resource.plural.split("-"))
     file = shapes.csv_file(resource)
@@ -209,7 +222,7 @@ def import_of(entry: Entry) -> Operation:
         handle, f"import{plural}", resource.plural.replace("-", " ").capitalize(),
         f"Import {resource.plural} from CSV",
         {202: Response("The import, which runs in the background.",
-                       shapes.written(accepted), ("Location",))},
+                       shapes.written(accepted), ("Location", "Idempotent-Replayed"))},
         description="The headings of other programs are recognised, in English and Portuguese; "
         f"`columns` names the fields otherwise. A line whose `id` names a record of yours{key} "
         "updates it, where an empty cell changes nothing; any other line creates one. Cells are "
@@ -231,10 +244,20 @@ def import_of(entry: Entry) -> Operation:
                 "Only report the faults of the lines; write nothing.", True,
             ),
             *OPTIONS,
+            describe.IDEMPOTENCY_KEY,
         ),
         body=Shape({"type": "string", "format": "binary"}, file), body_type=BYTES,
         refusals=("conflict",),
     )  # fmt: skip
+
+
+def _accepted(job: Import) -> web.Response:
+    return answer(shown(job, []), 202, PRIVATE | {"Location": f"/api/imports/{job.id}"})
+
+
+async def _is_gone(_tx: Tx) -> Import:
+    """Refuse a repeat whose first request expired while its file came in."""
+    raise Refusal("conflict", "The first import with this Idempotency-Key is a day old; repeat it.")
 
 
 def _parts(resource: Resource) -> str:
@@ -247,12 +270,24 @@ def _parts(resource: Resource) -> str:
 class _Sent:
     """The file of a request, its encoding, and the choices of the query and of the form."""
 
-    pieces: AsyncIterator[bytes]
+    file: AsyncIterator[bytes]
     charset: str
     query: Mapping[str, str]
     fields: Mapping[str, str] = field(default_factory=dict)
     """The parts of the form before the file, at its end all of them."""
     form: bool = False
+    digest: "hashlib._Hash" = field(default_factory=hashlib.sha256)
+
+    async def hashed(self) -> AsyncIterator[bytes]:
+        """Yield the file for a request that may be repeated."""
+        async for piece in self.file:
+            self.digest.update(piece)
+            yield piece
+
+    def fingerprint(self) -> bytes:
+        """Return what a repeat has in common with its first request, after the file."""
+        texts = sorted({**self.query, **self.fields}.items())
+        return hashlib.sha256(repr((self.digest.digest(), self.charset, texts)).encode()).digest()
 
     def choices(self) -> Choices:
         """Return what is chosen so far. Raises validation_error."""

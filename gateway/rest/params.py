@@ -9,6 +9,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from aiohttp import web
+
 from gateway.records.actions import ANY
 from gateway.records.audit import Actor
 from gateway.records.cursors import place_of
@@ -22,6 +24,9 @@ from gateway.records.values.strictjson import InvalidJson, decode
 from outbox.ids import is_id
 
 LARGEST = 2**63 - 1
+BOUNDS = ("from", "to")
+NO_ID = "0" * 24
+"""In place of the id that a path has not."""
 _KEY = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]{0,253}[\x21-\x7e])?")
 
 
@@ -81,13 +86,14 @@ def expected_of(if_match: str | None) -> frozenset[str] | None:
     return frozenset(quoted - {ANY})
 
 
-def once_of(actor: Actor, key: str | None, method: str, path: str, body: bytes) -> Once | None:
-    """Return the use of the Idempotency-Key `key`, or None without one. Raises validation_error.
+def once_of(actor: Actor, request: web.Request, body: bytes) -> Once | None:
+    """Return the use of the Idempotency-Key, or None without one. Raises validation_error.
 
-    A caller without the scope `write` gets None: the unit refuses it, and it sees no stored
-    response.
+    A caller without the scope `write` gets None, as does an `id` in the path that is none: the unit
+    refuses both, and sees no stored response. Not each such text can be stored.
     """
-    if key is None or "write" not in actor.scopes:
+    key = request.headers.get("Idempotency-Key")
+    if key is None or "write" not in actor.scopes or not is_id(request.match_info.get("id", NO_ID)):
         return None
     if _KEY.fullmatch(key) is None:
         message = "Send an Idempotency-Key of 1 to 255 printable ASCII characters."
@@ -96,7 +102,8 @@ def once_of(actor: Actor, key: str | None, method: str, path: str, body: bytes) 
             message,
             faults=[Fault("Idempotency-Key", "invalid_header", message)],
         )
-    return Once(actor.owner_id, key, f"{method} {path}", hashlib.sha256(body).digest())
+    operation = f"{request.method} {request.path}"
+    return Once(actor.owner_id, key, operation, hashlib.sha256(body).digest())
 
 
 def refused(name: str, message: str) -> Refusal:
@@ -114,7 +121,8 @@ def _narrow(query: Query, resource: Resource, parameters: Mapping[str, str]) -> 
     values = {}
     for offered in resource.filters:
         text = parameters.get(offered.name)
-        if text is None:
+        # Forms send an empty bound for one that is left out.
+        if text is None or (not text and offered.kind in BOUNDS):
             continue
         try:
             values[offered.name] = READ[offered.kind](text)

@@ -230,10 +230,10 @@ async def _once(
     *args: Any,
 ) -> web.Response:
     """Return the response to a POST, whose unit runs once for each Idempotency-Key."""
-    db, key = request.app[DB], request.headers.get("Idempotency-Key")
-    if key is None:
+    db = request.app[DB]
+    if "Idempotency-Key" not in request.headers:
         return readable(caller, response(await db.write(unit, caller, *args)))
-    use = once_of(caller, key, "POST", request.path, body)
+    use = once_of(caller, request, body)
     outcomes = Outcomes(response, keep, restore)
     return readable(caller, await idempotency.write(db, use, outcomes, unit, caller, *args))
 

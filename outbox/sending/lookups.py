@@ -5,6 +5,7 @@ import socket
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 
 from outbox.clock import Clock
@@ -18,7 +19,7 @@ MOST_SUSPECTS = 16
 """Of these, threads for hosts whose last look-up failed: dead names leave threads to the others."""
 SLOW_SECONDS = 1.0
 MOST_SLOW = 256
-"""Look-ups that last longer than this no longer count as threads, up to a maximum."""
+"""Look-ups that last longer than this count as neither, up to a maximum."""
 FRESH_SECONDS = 30.0
 STALE_SECONDS = 600.0
 """How long a cached result is used while the name servers give none."""
@@ -150,11 +151,10 @@ class Lookups:
 
     async def _run(self, name: str, host: _Host) -> None:
         try:
-            if host.error is None:
-                addresses = await self._answer(name)
-            else:
-                async with self._suspects:
-                    addresses = await self._answer(name)
+            known = host.error is None
+            addresses = await self._answer(
+                name, [self._threads] if known else [self._suspects, self._threads]
+            )
             if not addresses:
                 raise LookupFailed(NO_HOST)
         except LookupFailed as error:
@@ -174,25 +174,24 @@ class Lookups:
             if running is not None and not running.done():
                 running.set_result(None)
 
-    async def _answer(self, name: str) -> Sequence[str]:
-        """Query the name servers; a slow query makes room for others."""
-        await self._threads.acquire()
-        holds = True
+    async def _answer(self, name: str, places: Sequence[asyncio.Semaphore]) -> Sequence[str]:
+        """Query the name servers in these places; a slow query gives them to others."""
         answer: asyncio.Future[Sequence[str]] = asyncio.get_running_loop().create_future()
         try:
-            self._start_thread(name, answer)
-            await asyncio.wait({answer}, timeout=SLOW_SECONDS)
-            if not answer.done() and self._slow < MOST_SLOW:
-                self._slow += 1
-                holds = False
-                self._threads.release()
-            return await answer
+            async with AsyncExitStack() as held:
+                for place in places:
+                    await held.enter_async_context(place)
+                self._start_thread(name, answer)
+                await asyncio.wait({answer}, timeout=SLOW_SECONDS)
+                if answer.done() or self._slow >= MOST_SLOW:
+                    return await answer
+            self._slow += 1
+            try:
+                return await answer
+            finally:
+                self._slow -= 1
         finally:
             answer.cancel()
-            if holds:
-                self._threads.release()
-            else:
-                self._slow -= 1
 
     def _start_thread(self, name: str, answer: asyncio.Future[Sequence[str]]) -> None:
         loop = answer.get_loop()

@@ -39,6 +39,14 @@ Objection = Callable[[], str | None]
 """Called just before a request is written; returns why it must not be sent, or None."""
 
 
+class CutShort(asyncio.CancelledError):
+    """The send was cancelled after the head of its response, which decides its `outcome`."""
+
+    def __init__(self, outcome: Outcome) -> None:
+        super().__init__("cancelled while the body of the response was read")
+        self.outcome = outcome
+
+
 class _Withdrawn(Exception):
     """The request was withdrawn before its connection was ready."""
 
@@ -86,7 +94,8 @@ class Sender:
 
         `headers` are all but Host and Content-Length. `fresh` uses no kept-alive connection and
         leaves none. `via` is the way to the receiver. An `objection` ends the attempt as
-        `aborted` with nothing sent. Cancellation aborts the connection.
+        `aborted` with nothing sent. Cancellation aborts the connection; once a response has begun
+        it raises CutShort.
         """
         began = self._clock.monotonic()
         progress = Progress(began, began + timeout_s)
@@ -106,7 +115,9 @@ class Sender:
             await self._exchange(route, head, body, progress, fresh, objection)
         except asyncio.CancelledError:
             if not progress.late or task.cancelling() > cancelled + 1:
-                raise
+                if progress.head is None:
+                    raise
+                raise CutShort(self._answered(progress)) from None
             if progress.head is None:
                 return self._outcome(progress, *name_failure(TimeoutError(), progress))
         except _Withdrawn as why:

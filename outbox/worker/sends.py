@@ -32,7 +32,7 @@ from outbox.queue.upkeep import personal_data
 from outbox.sending.outcome import Outcome, unanswered
 from outbox.sending.permission import Permission
 from outbox.sending.request import Header, Request, compose, kept, span_of
-from outbox.sending.send import Objection, Sender
+from outbox.sending.send import CutShort, Objection, Sender
 from outbox.webhooks.secrets import KeyRing
 from outbox.worker.access_tokens import AccessTokens
 from outbox.worker.journal import kind_of
@@ -269,6 +269,9 @@ class Sends:
                 outcome = replace(refused)
             if request.oauth2 is not None:
                 self._tokens.judge(delivery.webhook_id, request, outcome, repeated=repeated)
+        except CutShort as cut:
+            # Only the response to a handshake says nothing of the event, which was not sent.
+            outcome = cut.outcome if headers else _aborted(sending, self._clock.monotonic() - began)
         except asyncio.CancelledError:
             outcome = _aborted(sending, self._clock.monotonic() - began)
         except Exception as fault:

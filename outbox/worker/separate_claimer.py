@@ -19,7 +19,7 @@ import structlog
 from outbox.clock import Clock
 from outbox.database.transaction import Database
 from outbox.durations import SECOND
-from outbox.errors import DatabaseUnavailable
+from outbox.errors import DatabaseUnavailable, OwnerElsewhere
 from outbox.queue.drain import at_once
 from outbox.queue.drain.at_once import Turn
 from outbox.queue.drain.claim import Taken
@@ -232,16 +232,24 @@ class SeparateClaimer(Claimer):
             capacity = self._capacity(unwritten)
             try:
                 if began >= self._wakeups.notes_at:
-                    # The notes of all nodes, because the node that left a note may be dead.
-                    held = await self._db.write(lanes.wake_noted)
-                    self._wakeups.notes_at = began + (pause(self._held) if held else POLL_SECONDS)
-                    self._held = self._held + 1 if held else 0
+                    await self._wake_noted(began)
                 self._claim_in_parts = max(self._claim_in_parts - 1, 0)
                 self._claimed(await self._db.write(claim_due, capacity), capacity, began)
             except Exception as error:  # noqa: BLE001 - as above
                 self._failed(error, capacity, began)
                 return None
         return min(wait, self._until(self._wakeups.notes_at), self._until(self._wakeups.claim_at))
+
+    async def _wake_noted(self, now: float) -> None:
+        """Take the notes of all nodes, because the node that left a note may be dead."""
+        try:
+            held = await self._db.write(lanes.wake_noted)
+        except OwnerElsewhere as error:
+            # One of an owner who moves; his command deletes it with the rest of his rows.
+            log.warning("notes_refused", error=str(error))
+            held = True
+        self._wakeups.notes_at = now + (pause(self._held) if held else POLL_SECONDS)
+        self._held = self._held + 1 if held else 0
 
     def _claimed(self, claim: Taken, capacity: Capacity, began: float) -> None:
         """Start what was claimed, and determine when to claim again."""

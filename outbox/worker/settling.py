@@ -10,7 +10,7 @@ import structlog
 from outbox.clock import Clock
 from outbox.database.transaction import Batch, Database
 from outbox.durations import SECOND
-from outbox.errors import DatabaseUnavailable, OutcomeUnknown
+from outbox.errors import DatabaseUnavailable, OutcomeUnknown, OwnerElsewhere
 from outbox.queue.drain.settle import Settlement, settle
 from outbox.queue.state.claimed_deliveries import Result
 from outbox.sending.outcome import unanswered
@@ -85,6 +85,14 @@ class Settling:
     ) -> float | None:
         try:
             settlement = await (self._db.write(settle, batch) if first is None else first(batch))
+        except OwnerElsewhere as error:
+            # Only the results of an owner who moves are refused, and his claims are taken away.
+            log.warning("settle_refused", error=str(error), waiting=len(batch))
+            if first is not None:
+                return await self._write(batch)
+            if len(batch) > 1:
+                return await self._each(batch)
+            settlement = Settlement(frozenset(), [], None)
         except DatabaseUnavailable as error:
             if isinstance(error, OutcomeUnknown):
                 self._perhaps |= {result.delivery.id for result in batch}

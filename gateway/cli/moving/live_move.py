@@ -35,6 +35,7 @@ from outbox.database.transaction import Tx
 from outbox.errors import CannotStart
 from outbox.events import event_index
 from outbox.queue.drain.fanout import fan_out
+from outbox.queue.state import lanes
 from outbox.queue.state.claimed_deliveries import NO_ROOM
 from outbox.queue.upkeep import owner_moves
 from outbox.queue.upkeep.owner_moves import MoveState, State
@@ -283,3 +284,4 @@ async def _stay(tx: Tx, owner_id: str) -> None:
 
 async def _fan_out(tx: Tx) -> None:
     await fan_out(tx, NO_ROOM)
+    await lanes.wake_noted(tx)

@@ -48,21 +48,22 @@ async def new(request: web.Request, visitor: SignedIn) -> web.StreamResponse:
 
 async def upload(request: web.Request, visitor: SignedIn, form: Upload) -> web.StreamResponse:
     """Receive a file; its import waits until its columns are chosen."""
-    entry = _entry(request)
+    entry, db = _entry(request), request.app[DB]
     try:
-        import_id = await import_uploads.receive(
-            request.app[DB],
+        job = await import_uploads.receive(
+            db,
             visitor.actor,
             entry,
             form.pieces,
             choices=import_uploads.Choices,
+            end=db.write,
             held=True,
         )
     except Refusal as refusal:
         if refusal.code not in _FORM or refusal.message.startswith("error."):
             raise
         return await _form(request, visitor, entry, refusal)
-    return pages.to(f"/console/imports/{import_id}")
+    return pages.to(f"/console/imports/{job.id}")
 
 
 async def show(request: web.Request, visitor: SignedIn) -> web.StreamResponse:

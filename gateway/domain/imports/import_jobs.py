@@ -186,10 +186,19 @@ async def complete(tx: Tx, import_id: str, upload: Upload) -> None:
 
 
 async def discard(db: Database, import_id: str) -> None:
-    """Delete an upload that was refused, with its lines."""
-    await db.write(_end, import_id, "cancelled", None)
-    await clear(db, import_id)
-    await db.write(_forget, import_id)
+    """Delete an upload with its lines, unless it is complete."""
+    if await db.write(_abandon, import_id):
+        await clear(db, import_id)
+        await db.write(_forget, import_id)
+
+
+async def _abandon(tx: Tx, import_id: str) -> int:
+    return await tx.run(
+        """update imports set state = 'cancelled', finished_at = $2
+        where id = $1 and state = 'uploading'""",
+        import_id,
+        tx.now,
+    )
 
 
 async def _forget(tx: Tx, import_id: str) -> None:

@@ -1,14 +1,17 @@
 """Receives a file in pieces, into rows of the database: it is never whole in memory."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from typing import TypeVar
 
 from gateway.domain.catalogue import Entry
 from gateway.domain.import_lines import Line
 from gateway.domain.imports import import_jobs
 from gateway.domain.imports.columns import fields_of
+from gateway.domain.imports.import_jobs import Import
 from gateway.domain.imports.import_options import DEFAULT, Options
 from gateway.domain.imports.import_reports import with_own_id
 from gateway.domain.imports.source_files import Source
@@ -19,9 +22,11 @@ from gateway.records.errors import Refusal
 from gateway.records.resource import Resource
 from gateway.records.values.folding import clean
 from outbox.database.transaction import Database, Tx, patience
+from outbox.errors import DatabaseUnavailable
 
 Named = Mapping[str, str] | None
 """Heading → target of the columns; None lets the headings decide."""
+R = TypeVar("R")
 LINES_AT_ONCE = 500
 CHARACTERS_AT_ONCE = 262_144
 ALL = "all"
@@ -45,16 +50,19 @@ async def receive(
     pieces: AsyncIterator[bytes],
     *,
     choices: Callable[[], Choices],
+    end: Callable[[Callable[[Tx], Awaitable[Import]]], Awaitable[R]],
     charset: str = "",
     held: bool = False,
-) -> str:
-    """Store the lines of a file and let its import run; return the id.
+) -> R:
+    """Store the lines of a file and let its import run; return what `end` makes of it.
 
     `choices` are complete after the file: in a form they may follow it. With `held` it waits, until
-    a person has chosen the columns. Nothing is left of a file that is refused. Raises forbidden,
-    conflict, validation_error.
+    a person has chosen the columns. `end` writes the last unit: `db.write`, or once for a key.
+    Nothing is left of a file that is refused, or whose unit `end` did not run. Raises forbidden,
+    conflict, validation_error, and the errors of `end`.
     """
     import_id = await db.write(import_jobs.begin, actor, entry.resource.plural)
+    runs = False
     try:
         source = Source(entry.resource, charset)
         shown = Shown()
@@ -79,12 +87,17 @@ async def receive(
             held=held,
         )
 
-        async def complete(tx: Tx) -> None:
+        async def complete(tx: Tx) -> Import:
+            nonlocal runs
+            runs = True
             await import_jobs.complete(tx, import_id, upload)
             if not (last.dry_run or held):
                 audit.record(tx, actor, "imported", "import", import_id)
+            return await import_jobs.own(tx, actor, import_id)
 
-        await db.write(complete)
+        result = await end(complete)
+        if not runs:
+            await import_jobs.discard(db, import_id)
     except Refusal:
         _be_patient()
         await import_jobs.discard(db, import_id)
@@ -94,9 +107,10 @@ async def receive(
         raise
     except BaseException:
         # Also when the client has gone; an unavailable database leaves it to the duty.
-        await asyncio.shield(import_jobs.discard(db, import_id))
+        with suppress(DatabaseUnavailable):
+            await asyncio.shield(import_jobs.discard(db, import_id))
         raise
-    return import_id
+    return result
 
 
 def _fields(source: Source, resource: Resource, named: Named) -> Sequence[str]:

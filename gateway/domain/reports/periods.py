@@ -91,7 +91,7 @@ def span(query: ReportQuery, group_by: Sequence[str], now: int, zone: str) -> Sp
     if isinstance(query.last, dates.Day):
         ends = dates.begin(query.last.day + DAY, zone)
     elif ends is not None:
-        ends += 1
+        ends = dates.after(ends)
     if group in TIMES:
         if ends is None:
             ends = dates.begin(dates.today(now, zone) + DAY, zone)

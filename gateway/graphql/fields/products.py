@@ -92,7 +92,8 @@ async def products(visit: RequestContext, args: Args) -> dict[str, Any]:
 def _price(args: Args, name: str, rounded: Callable[[float], int]) -> int | None:
     """Return a bound of prices in whole centavos, within the prices that products can have."""
     sent = args.get(name)
-    return None if sent is None else max(-1, min(rounded(sent), DEAREST))
+    # A literal of many digits is infinite, which no whole number is.
+    return None if sent is None else rounded(max(-1, min(sent, DEAREST)))
 
 
 async def _selected(

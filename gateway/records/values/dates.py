@@ -130,6 +130,11 @@ def month(day: int) -> tuple[int, int]:
 
 # A list shows the same instants many times.
 @lru_cache(maxsize=16_384)
+def after(micros: int) -> int:
+    """Return the first instant that is shown later than this one, whose thousandths are shown."""
+    return micros - micros % 1_000 + 1_000
+
+
 def show(micros: int) -> str:
     """Return `YYYY-MM-DDTHH:MM:SS.sssZ`. Raises OverflowError outside the years 1 to 9999."""
     seconds, rest = divmod(micros, SECOND)

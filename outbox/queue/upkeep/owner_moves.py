@@ -50,7 +50,9 @@ where owner_id = $1 and wait_until >= {FAR}
 """
 _UNSEEN = """
 select exists (select 1 from events where owner_id = $1 and seq is null) as unseen,
-  exists (select 1 from remainders where owner_id = $1) as more
+  exists (select 1 from remainders where owner_id = $1) as more,
+  exists (select 1 from wakes where webhook_id in (
+    select webhook_id from lanes where owner_id = $1)) as noted
 """
 _EVENTS = "select id, seq from events where owner_id = $1 and seq > $2 order by seq"
 _LAST_SEQ = "select seq from outbox_state where id = 1"
@@ -186,9 +188,9 @@ async def seqs(tx: Tx, owner_id: str) -> list[int]:
 
 
 async def is_fanned_out(tx: Tx, owner_id: str) -> bool:
-    """Return whether fan-out has seen all events of an owner."""
+    """Return whether fan-out has seen all events of an owner, and left no note about them."""
     row: Row | None = await tx.one(_UNSEEN, owner_id)
-    return row is not None and not row["unseen"] and not row["more"]
+    return row is not None and not (row["unseen"] or row["more"] or row["noted"])
 
 
 async def settled_here(tx: Tx, owner_id: str) -> None:

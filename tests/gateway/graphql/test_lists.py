@@ -8,6 +8,7 @@ from gateway.domain.storefront.catalogue import categories
 from gateway.graphql import costs
 from tests.gateway.graphql.test_products import made
 from tests.support.shop import Shop
+from tests.support.tables import in_turn
 
 LIST = """
 query ($h: String!, $search: String, $category: String, $below: Boolean, $min: Float, $max: Float,
@@ -67,6 +68,22 @@ async def test_best_match_is_the_default_of_a_search_alone(shop: Shop) -> None:
     ]
     answer = await shop.browser().send(LIST, {"h": shop.hostname, "after": after})
     assert (answer.code, answer.error["extensions"]["field"]) == ("BAD_USER_INPUT", "after")
+
+
+@in_turn(
+    ("bound", "found"),
+    [
+        ("minPrice: 1e400", 0), ("minPrice: -1e400", 1), ("maxPrice: 1e400", 1),
+        ("maxPrice: -1e400", 0), (f"maxPrice: {'9' * 400}", 1), ("minPrice: 1e300", 0),
+    ],
+)  # fmt: skip
+async def test_a_bound_beyond_all_prices_is_a_bound(shop: Shop, bound: str, found: int) -> None:
+    """A literal is a text of digits, which becomes infinite; a variable cannot be."""
+    if not await titles(shop):
+        await made(shop.owner, shop.store, "Caneca", price=5)
+    query = f"query ($h: String!) {{ products(hostname: $h, {bound}) {{ totalCount }} }}"
+    answer = await shop.browser().send(query, {"h": shop.hostname})
+    assert answer.data == {"products": {"totalCount": found}}
 
 
 async def test_the_whole_list_of_categories_costs_what_it_may_hold(shop: Shop) -> None:

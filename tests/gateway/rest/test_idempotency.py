@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from aiohttp import web
+from aiohttp.test_utils import make_mocked_request
 
 import gateway
 from gateway.records import idempotency
@@ -71,7 +72,8 @@ def replayed(response: web.Response) -> bool:
 
 
 def ticket(key: str = "k", body: bytes = b"x") -> Once:
-    use = once_of(Actor("a" * 24, "api_key"), key, "POST", "/x", body)
+    request = make_mocked_request("POST", "/x", {"Idempotency-Key": key}, match_info={})
+    use = once_of(Actor("a" * 24, "api_key"), request, body)
     assert use is not None
     return use
 

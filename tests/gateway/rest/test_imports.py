@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from collections.abc import Sequence
@@ -17,6 +18,7 @@ from gateway.domain.imports.import_steps import ENTRIES
 from gateway.domain.imports.importing import Importing
 from gateway.records.audit import Actor
 from outbox.database.transaction import Database, Tx
+from outbox.errors import DatabaseUnavailable
 from tests.gateway.rest.test_exports import ODD
 from tests.support.document import DOCUMENT, answer_faults
 from tests.support.erasing import dropped
@@ -24,16 +26,19 @@ from tests.support.rest import Person, Reply, RestApi
 from tests.support.tables import in_turn
 
 
-async def upload(who: Person, plural: str, text: str | bytes, query: str = "") -> Reply:
+async def upload(
+    who: Person, plural: str, text: str | bytes, query: str = "", **headers: str
+) -> Reply:
     data = text if isinstance(text, bytes) else text.encode()
     return await who.call(
-        "POST", f"/api/import/{plural}{query}", data=data, Content_Type="text/csv"
+        "POST", f"/api/import/{plural}{query}", data=data, Content_Type="text/csv", **headers
     )
 
 
 async def send_form(
-    who: Person, text: str, parts: dict[str, str], *, file_first: bool = False, charset: str = ""
-) -> Reply:
+    who: Person, text: str, parts: dict[str, str], *, file_first: bool = False, charset: str = "",
+    **headers: str,
+) -> Reply:  # fmt: skip
     """Send a file as a form with these parts beside it."""
 
     def part(head: str, body: str) -> str:
@@ -45,7 +50,7 @@ async def send_form(
     data = (file + others if file_first else others + file) + "--x--\r\n"
     return await who.call(
         "POST", "/api/import/contacts", data=data.encode(),
-        Content_Type="multipart/form-data; boundary=x",
+        Content_Type="multipart/form-data; boundary=x", **headers,
     )  # fmt: skip
 
 
@@ -359,6 +364,57 @@ async def test_owners_take_turns_and_have_a_bound(api: RestApi, ana: Person, bia
     assert sorted(job.owner_id for job in turns) == sorted((ana.user_id, bia.user_id))
 
 
+@pytest.mark.parametrize("form", [False, True])
+async def test_a_repeat_with_its_key_imports_once(api: RestApi, ana: Person, form: bool) -> None:
+    async def send(text: str, key: str = "k", **parts: str) -> Reply:
+        if form:
+            return await send_form(ana, text, parts, file_first=True, Idempotency_Key=key)
+        query = "".join(f"?{name}={value}" for name, value in parts.items())
+        return await upload(ana, "contacts", text, query, Idempotency_Key=key)
+
+    first, beside = await asyncio.gather(send("name\nAna\n"), send("name\nAna\n"))
+    for n in range(import_jobs.MOST_OPEN - 1):
+        assert (await send("name\nAna\n", f"k{n}")).status == 202
+    # It is answered although no further import may begin.
+    again = await send("name\nAna\n")
+    assert [one.status for one in (first, beside, again)] == [202, 202, 202]
+    assert first.text == beside.text == again.text
+    assert first.headers["Location"] == again.headers["Location"]
+    assert sum("Idempotent-Replayed" in one.headers for one in (first, beside, again)) == 2
+    for other in (await send("name\nBia\n"), await send("name\nAna\n", dryRun="true")):
+        assert (other.status, other.body["code"]) == (422, "idempotency_mismatch")
+    assert len((await ana.get("/api/imports")).body["data"]) == import_jobs.MOST_OPEN
+    for _ in range(import_jobs.MOST_OPEN):
+        await Importing(api.db).run_once()
+    assert (await ana.get("/api/contacts")).body["total"] == import_jobs.MOST_OPEN
+    assert await lines_left(api.db) == 0
+    writing = await api.key_of(ana.user_id, ["write"])
+    if not form:
+        told = await upload(writing, "contacts", "name\nAna\n", Idempotency_Key="k")
+        assert told.body == {"id": first.body["id"]}
+
+
+async def test_an_import_stays_when_the_outcome_of_its_commit_is_unknown(
+    api: RestApi, ana: Person
+) -> None:
+    """Otherwise a repeat with the key would be told of an import that is gone."""
+
+    async def pieces() -> Any:
+        yield b"name\nAna\n"
+
+    async def lost(unit: Any) -> None:
+        await api.db.write(unit)
+        raise DatabaseUnavailable("outcome_unknown", "The answer of COMMIT was lost.")
+
+    with pytest.raises(DatabaseUnavailable):
+        await import_uploads.receive(
+            api.db, Actor(ana.user_id, "session"), ENTRIES["contacts"], pieces(),
+            choices=import_uploads.Choices, end=lost,
+        )  # fmt: skip
+    await Importing(api.db).run_once()
+    assert (await ana.get("/api/contacts")).body["total"] == 1
+
+
 async def test_an_erased_person_leaves_the_waiting_lines(api: RestApi, ana: Person) -> None:
     text = 'name,email\nAna,Ana@x.com\nBia,bia@x.com\nWith note,"see <ANA@X.COM>"\n'
     path = (await upload(ana, "contacts", text)).headers["Location"]
@@ -397,10 +453,11 @@ async def test_a_held_import_waits_between_its_dry_run_and_its_start(
     async def pieces(text: str) -> Any:
         yield text.encode()
 
-    job_id = await import_uploads.receive(
+    received = await import_uploads.receive(
         api.db, actor, ENTRIES["contacts"], pieces("Nome\nAna\n\nBia\n"), held=True,
-        choices=import_uploads.Choices,
+        choices=import_uploads.Choices, end=api.db.write,
     )  # fmt: skip
+    job_id = received.id
     for dry_run, state, total in ((True, "waiting", 0), (True, "waiting", 0), (False, "done", 2)):
         await Importing(api.db).run_once()
         await api.db.write(import_jobs.start, actor, job_id, ["name"], dry_run=dry_run)

@@ -31,6 +31,7 @@ from gateway.records.values import formats
 from gateway.records.values.folding import fold, without_case
 from outbox.database.sql import IDS, items
 from outbox.database.transaction import Tx
+from outbox.ids import is_id
 
 MOST = 1_000
 """Most categories of a store, so that a page can list them all."""
@@ -111,7 +112,7 @@ async def change(
     tx: Tx, actor: Actor, record_id: str, draft: Draft, expected: frozenset[str] | None = None
 ) -> Record:
     """Change a category. See actions.change; raises conflict for a taken name or slug."""
-    if "parentId" in draft.sent:
+    if "parentId" in draft.sent and is_id(record_id):
         # Lock the store before the category, so that two moves cannot deadlock.
         row = await tx.one(_STORE, record_id.lower(), actor.owner_id)
         if row is not None:

@@ -198,6 +198,25 @@ async def test_leads(api: RestApi, ana: Person, bia: Person) -> None:
     assert [r["group"] for r in body["data"]] == ["import"]
 
 
+async def test_bounds_contain_the_instant_that_is_shown(api: RestApi, ana: Person) -> None:
+    """The database has microseconds, of which a response shows the milliseconds."""
+    contact = (await ana.post("/api/contacts", {"name": "C"})).body["id"]
+    bill = (await ana.post("/api/invoices", {"total": 5, "dueDate": "2999-01-01"})).body["id"]
+    for table, record_id in (("contacts", contact), ("invoices", bill)):
+        await put_times(api, table, record_id, created_at=at("2026-01-01T12:00:00.123456Z"))
+    instant = (await ana.get(f"/api/invoices/{bill}")).body["createdAt"]
+    for query, total in (
+        (f"from={instant}&to={instant}", 1), (f"from=&to={instant}", 1), (f"from={instant}&to=", 1),
+        ("from=&to=", 1), ("from=2026-01-01T12:00:00.124Z&to=", 0),
+        ("from=&to=2026-01-01T12:00:00.122Z", 0),
+    ):  # fmt: skip
+        assert (await ana.get(f"/api/invoices?{query}")).body["total"] == total, query
+        lines = (await ana.get(f"/api/export/invoices.csv?{query}")).text.splitlines()
+        assert len(lines) == 1 + total, query
+        leads = (await ana.get(f"/api/reports/leads?{query}")).body["totals"]["leads"]
+        assert leads == total, query
+
+
 async def test_as_csv(api: RestApi, ana: Person) -> None:
     await deal(api, ana, 10.5, "2026-01-01", stage='=HYPERLINK("x"), "y"')
     await deal(api, ana, 1, "2026-01-01", stage="-2+3")
