@@ -4,6 +4,7 @@ from aiohttp import web
 
 from gateway.console.layout import guard, wording
 from gateway.console.layout.guard import SignedIn
+from gateway.console.layout.menu import routed
 from gateway.console.layout.reader import READER
 from gateway.console.layout.templates import render
 from gateway.console.layout.troubles import Troubles
@@ -69,7 +70,9 @@ def _back(request: web.Request) -> str:
     came = guard.came_from(request)
     if came and came.partition("?")[0] != request.path:
         return came
-    above = request.path
+    deepest = max(path.count("/") for path in routed(request.app) if path.startswith("/console/"))
+    # Above a longer address is no page, and each level costs a search among all addresses.
+    above = "/".join(request.path.split("/", deepest + 2)[: deepest + 2])
     while above.startswith("/console/"):
         above = above.rpartition("/")[0]
         if "GET" in methods_at(request.app, above):

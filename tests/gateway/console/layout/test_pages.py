@@ -4,9 +4,11 @@ import asyncio
 import re
 
 import pytest
+from aiohttp import web
+from yarl import URL
 
 from gateway import texts
-from gateway.console.layout import display, pages, reader
+from gateway.console.layout import display, error_pages, pages, reader
 from gateway.server.config import Config, Limits
 from outbox.database.transaction import Database
 from tests.support.console import CONFIG, Guest, guest
@@ -35,6 +37,36 @@ async def test_a_slash_behind_an_address_leads_to_its_page(maria: Guest) -> None
     ):  # fmt: skip
         answer = await maria.get(path, follow=False)
         assert (answer.status, answer.headers.get("Location", "")) == (303 if found else 404, found)
+
+
+async def test_a_long_address_without_a_page_is_little_work(
+    nobody: Guest, maria: Guest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its page leads to the nearest one above, and looks for few addresses among all."""
+    looked, methods_at = list[str](), error_pages.methods_at
+
+    def counted(app: web.Application, path: str) -> set[str]:
+        looked.append(path)
+        return methods_at(app, path)
+
+    monkeypatch.setattr(error_pages, "methods_at", counted)
+    webhook = f"/console/webhooks/{'0' * 24}"
+    for path, back in (
+        (f"/console{'/' * 8_000}x", "/console"),
+        (f"/console/{'a/' * 4_000}", "/console"),
+        (f"/console/webhooks{'//' * 4_000}x", "/console/webhooks"),
+        (f"/console/webhooks/{'%2F' * 2_600}x", "/console/webhooks"),
+        (f"{webhook}/rotate/{'x/' * 4_000}", f"{webhook}/rotate"),
+        (f"{webhook}/{'0/' * 4_000}", webhook),
+        (f"{webhook}/rotate/activate/x", f"{webhook}/rotate"),
+    ):
+        address = URL(f"{nobody.site.url}{path}", encoded=True)
+        for one, link in ((nobody, "next="), (maria, 'href="')):
+            looked.clear()
+            async with one.http.delete(address) as answer:
+                html = (await answer.text()).partition("<main")[2]
+            assert (answer.status, f'{link}{back}"' in html) == (404, True)
+            assert len(looked) <= 8
 
 
 async def test_static_files_are_cached_for_a_year_under_their_digest(nobody: Guest) -> None:
