@@ -12,7 +12,7 @@ from babel.dates import format_skeleton, format_time, get_day_names
 from gateway.console.crm import calendar_days
 from gateway.console.layout import pages, templates
 from gateway.console.layout.guard import SignedIn
-from gateway.console.layout.reader import EPOCH, READER, Reader
+from gateway.console.layout.reader import READER, Reader
 from gateway.console.records import list_page
 from gateway.console.records.sections import SECTIONS
 from gateway.domain.contacts import task_days, tasks
@@ -136,5 +136,5 @@ def _is_late(due: Due, at: dates.Moment) -> bool:
 def _time(due: Due, reader: Reader) -> str:
     if due.due_day:
         return ""
-    moment = (EPOCH + timedelta(microseconds=due.due_at)).astimezone(reader.zone)
-    return str(format_time(moment, "short", tzinfo=reader.zone, locale=reader.texts.locale))
+    moment = dates.local(due.due_at, reader.zone.key)
+    return str(format_time(moment, "short", locale=reader.texts.locale))

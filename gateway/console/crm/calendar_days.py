@@ -1,24 +1,24 @@
 """Formats days in the reader's language and time zone."""
 
-from datetime import UTC, date, datetime, timedelta
+from datetime import date
 
 from babel.dates import format_date
 
-from gateway.console.layout.reader import EPOCH, Reader
+from gateway.console.layout.reader import Reader
+from gateway.records.values import dates
+from outbox.durations import DAY
 
-_EPOCH_DAY = EPOCH.date()
-_MICROSECOND = timedelta(microseconds=1)
+_EPOCH = date(1970, 1, 1)
 
 
 def stored(day: date) -> int:
     """Return a day in the stored form of a bare date."""
-    return (datetime(day.year, day.month, day.day, tzinfo=UTC) - EPOCH) // _MICROSECOND
+    return (day - _EPOCH).days * DAY
 
 
 def date_of(at: int, is_day: bool, reader: Reader) -> date:
     """Return the day of a due date: a bare date as it is, an instant in the reader's zone."""
-    moment = EPOCH + timedelta(microseconds=at)
-    return moment.date() if is_day else moment.astimezone(reader.zone).date()
+    return dates.local(at, "UTC" if is_day else reader.zone.key).date()
 
 
 def words(day: date, reader: Reader, form: str = "medium") -> str:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
-from zoneinfo import ZoneInfo
 
 from aiohttp import web
 from babel import Locale
@@ -17,6 +15,7 @@ from gateway.console.layout.guard import Form, SignedIn
 from gateway.console.webhooks.doctor import usual_schedule
 from gateway.domain.webhooks import deliveries
 from gateway.domain.webhooks.deliveries import DeliveryPage
+from gateway.records.values import dates
 from gateway.server.app_keys import DB, REQUEST_ID
 from gateway.server.telemetry.logs import logger
 from outbox.durations import DAY, SECOND
@@ -53,7 +52,7 @@ class Course:
 
     def clock(self, at: int, locale: Locale) -> str:
         """Return a time for a sentence: `21:24`, `Tuesday 21:24`, `Dec 3, 21:24`."""
-        moment, today = _local(at, self.zone), _local(self.now, self.zone)
+        moment, today = dates.local(at, self.zone), dates.local(self.now, self.zone)
         if moment.date() == today.date():
             return f"{moment:%H:%M}"
         if abs(at - self.now) < WEEK - DAY:
@@ -88,10 +87,6 @@ def course(page: DeliveryPage, now: int, zone: str) -> Course:
         zone=zone,
         now=now,
     )
-
-
-def _local(at: int, zone: str) -> datetime:
-    return datetime.fromtimestamp(at // SECOND, ZoneInfo(zone))
 
 
 async def show(request: web.Request, visitor: SignedIn) -> web.StreamResponse:

@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from math import floor, log10
-from zoneinfo import ZoneInfo
 
 from aiohttp import web
 from babel import Locale
@@ -18,6 +17,7 @@ from babel.dates import format_skeleton
 
 from gateway.console.layout.reader import Reader
 from gateway.domain.webhooks.overviews import Steps
+from gateway.records.values import dates
 from gateway.server.app_keys import DB
 from gateway.server.installation import WEBHOOK_RULES
 from outbox.durations import DAY, SECOND
@@ -165,11 +165,11 @@ class Range:
 
     def label(self, at: int, zone: str, locale: Locale) -> str:
         """Return the name of the step that starts at `at`: `Nov 22, 13:15–13:30`."""
-        first, last = _local(at, zone), _local(at + self.step, zone)
+        first, last = dates.local(at, zone), dates.local(at + self.step, zone)
         return f"{_day(first, locale)}, {first:%H:%M}–{last:%H:%M}"
 
     def _mark(self, at: int, zone: str, locale: Locale) -> str:
-        moment = _local(at, zone)
+        moment = dates.local(at, zone)
         return f"{moment:%H:%M}" if self.length <= DAY else _day(moment, locale)
 
 
@@ -248,10 +248,6 @@ def window(request: web.Request) -> Window:
     """Return the range of the query parameter `range`."""
     days = request.app[WEBHOOK_RULES].deliveries_days
     return Window(chosen(request.query.get("range", ""), days), request.app[DB].clock.wall(), days)
-
-
-def _local(at: int, zone: str) -> datetime:
-    return datetime.fromtimestamp(at // SECOND, ZoneInfo(zone))
 
 
 def _day(moment: datetime, locale: Locale) -> str:

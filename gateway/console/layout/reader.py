@@ -2,7 +2,7 @@
 
 import html
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from functools import lru_cache
 from zoneinfo import ZoneInfo
 
@@ -14,7 +14,6 @@ from gateway.records.values import dates
 from gateway.texts import UNITS, Texts
 from outbox.durations import DAY, MINUTE, SECOND
 
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 QUARTER = 15 * MINUTE
 QUICK = 3 * 365 * DAY
 """Earlier distances from UTC may have other minutes."""
@@ -75,7 +74,7 @@ class Reader:
         return f'<time datetime="{dates.show(micros)}" title="{self.exact(micros)}">{words}</time>'
 
     def _local(self, micros: int) -> datetime:
-        return (EPOCH + timedelta(microseconds=micros)).astimezone(self.zone)
+        return dates.local(micros, self.zone.key)
 
     def _as(self, moment: datetime, pattern: str) -> str:
         return str(format_datetime(moment, pattern, locale=self.texts.locale))
@@ -90,7 +89,7 @@ def _quarter(texts: Texts, zone: ZoneInfo, quarter: int) -> tuple[str, int, str]
 
     Since 1972 every distance from UTC, and every change of it, is at a quarter of an hour.
     """
-    at = (EPOCH + timedelta(microseconds=quarter * QUARTER)).astimezone(zone)
+    at = dates.local(quarter * QUARTER, zone.key)
     text = str(format_datetime(at, EXACT, locale=texts.locale))
     before, minute = text.split(f"{at.minute:02}:00.000")[0], at.minute
     return before, minute, text.partition(":00.000")[2]

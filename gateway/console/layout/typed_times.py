@@ -37,8 +37,8 @@ def shown(text: str, zone: str) -> str:
 
 def local(micros: int, zone: str) -> str:
     """Return a moment as an input for local times takes it: `2026-11-25T14:03`."""
-    moment = datetime.fromtimestamp(micros // SECOND, ZoneInfo(zone))
-    return f"{moment:%Y-%m-%dT%H:%M:%S}".removesuffix(":00")
+    moment = dates.local(micros, zone).replace(tzinfo=None)
+    return moment.isoformat(timespec="seconds" if moment.second else "minutes")
 
 
 def _fold(local: datetime, zone: str, ends: bool) -> int:

@@ -6,7 +6,6 @@ A page makes a cell for each of its columns once, and calls it for each record.
 import html
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 from functools import lru_cache
 from typing import Any, Literal
 
@@ -15,13 +14,12 @@ from markupsafe import Markup, escape
 from msgspec import Raw, json
 
 from gateway.console.layout.display import inert, word_of
-from gateway.console.layout.reader import EPOCH
 from gateway.console.records.inputs import kind_of, plain
 from gateway.console.records.nouns import label_of
 from gateway.console.records.references import Names, ids_in, target_of
 from gateway.records.record import Record
 from gateway.records.resource import Field, Resource
-from gateway.records.values.dates import Moment
+from gateway.records.values import dates
 from gateway.records.values.masks import MASKS, masked
 from gateway.records.values.schemas import INSTANT
 from gateway.texts import Texts
@@ -47,7 +45,7 @@ class CellStyle:
     names: Names
     links: Mapping[str, str]
     """See Parts.links."""
-    at: Moment
+    at: dates.Moment
     """The time at which it shows them, for its owner."""
 
 
@@ -69,7 +67,7 @@ def marks_overdue(resource: Resource, name: str) -> bool:
     return name == OVERDUE_FIELD and resource.table in UNTIL_DONE
 
 
-def is_overdue(record: Record, at: Moment) -> bool:
+def is_overdue(record: Record, at: dates.Moment) -> bool:
     """Return whether a task or an invoice is open after its due date."""
     column, value = UNTIL_DONE[record.resource.table]
     due: Any = record["due_at"]
@@ -159,8 +157,7 @@ def badge(texts: Texts, state: str, noun: str = "") -> str:
 @lru_cache(maxsize=5_000)
 def day_of(texts: Texts, micros: int) -> str:
     """Return a day, which is stored as its 00:00 UTC."""
-    day = (EPOCH + timedelta(microseconds=micros)).date()
-    return str(format_date(day, "medium", locale=texts.locale))
+    return str(format_date(dates.local(micros, "UTC"), "medium", locale=texts.locale))
 
 
 def _text(value: Any) -> str:
@@ -176,7 +173,7 @@ def _moment(look: CellStyle, record: Record, column: str, day: str) -> str:
     micros = record[column]
     if micros is None or not day or not record[day]:
         return _time(look, micros)
-    shown = (EPOCH + timedelta(microseconds=micros)).date().isoformat()
+    shown = dates.local(micros, "UTC").date().isoformat()
     return f'<span class="day" data-day="{shown}">{escape(day_of(look.texts, micros))}</span>'
 
 

@@ -6,7 +6,7 @@ false for a box, the list of the ticked options, and a list of the same for rows
 
 import re
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
@@ -14,7 +14,6 @@ from msgspec import json
 
 from gateway.console.layout import typed_numbers, wording
 from gateway.console.layout.guard import Form
-from gateway.console.layout.reader import EPOCH
 from gateway.console.records.inputs import Input
 from gateway.records.errors import Fault
 from gateway.records.record import Record
@@ -216,13 +215,9 @@ def _local(record: Record, form_input: Input, zone: str) -> str:
 
 def local(micros: int, zone: str, *, bare: bool) -> str:
     """Return a time as it would be typed; a `bare` date, which is stored as 00:00 UTC, as one."""
-    moment = EPOCH + timedelta(microseconds=micros)
+    there = dates.local(micros, "UTC" if bare else zone).replace(tzinfo=None)
     if bare:
-        return moment.date().isoformat()
-    try:
-        there = moment.astimezone(ZoneInfo(zone)).replace(tzinfo=None)
-    except OverflowError:
-        there = moment.replace(tzinfo=None)
+        return there.date().isoformat()
     if there.microsecond:
         return there.isoformat(timespec="milliseconds")
     return there.isoformat(timespec="seconds" if there.second else "minutes")

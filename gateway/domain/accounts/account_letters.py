@@ -3,18 +3,16 @@
 The address of a link is that of the settings, never one that a request names.
 """
 
-from datetime import datetime
 from typing import cast
 from urllib.parse import urlencode
-from zoneinfo import ZoneInfo
 
 from gateway import texts
 from gateway.domain import queued_mail
 from gateway.domain.accounts import account_tokens, users
 from gateway.domain.accounts.account_mails import Kind
 from gateway.domain.queued_mail import Letter, Post, QueuedMail
+from gateway.records.values import dates
 from outbox.database.transaction import Row, Tx
-from outbox.durations import SECOND
 
 LINKS: dict[Kind, tuple[account_tokens.Kind, str]] = {
     "password_reset": ("reset", "/console/reset-password"),
@@ -73,5 +71,4 @@ def _letter(mail: QueuedMail, user: Row, service: str, link: str, site: str) -> 
 
 def _moment(micros: int, zone: str) -> str:
     """Return a time as the clock of a zone shows it, such as 2026-11-28 18:41."""
-    local = datetime.fromtimestamp(micros // SECOND, ZoneInfo(zone))
-    return f"{local:%Y-%m-%d %H:%M} ({zone})"
+    return f"{dates.local(micros, zone):%Y-%m-%d %H:%M} ({zone})"

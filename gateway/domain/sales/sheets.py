@@ -1,10 +1,7 @@
 """Writes a quote or an invoice as a sheet for the customer: what a page and a PDF file show."""
 
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from zoneinfo import ZoneInfo
 
 from babel.dates import format_date
 
@@ -19,7 +16,7 @@ from gateway.records import actions
 from gateway.records.audit import Actor
 from gateway.records.record import Record
 from gateway.records.resource import Resource
-from gateway.records.values import cnpj
+from gateway.records.values import cnpj, dates
 from gateway.records.values.masks import masked
 from gateway.texts import Texts
 from outbox.database.transaction import Row, Tx
@@ -29,7 +26,6 @@ DOCUMENTS = {one.noun: one for one in (QUOTES, INVOICES)}
 _UNTIL = {"quote": ("valid_until", "valid_day"), "invoice": ("due_at", "due_day")}
 """The columns of a document's date and of its form."""
 _AMOUNTS = ("subtotal", "discount", "shipping", "total")
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,12 +175,7 @@ def _dates(source: Source, texts: Texts) -> Sequence[tuple[str, str]]:
 
 def day_text(at: int, is_day: bool, zone: str, texts: Texts) -> str:
     """Return a day as text: a bare date as it is, an instant in the zone."""
-    moment = _EPOCH + timedelta(microseconds=at)
-    day = moment.date()
-    if not is_day:
-        # The zone may lead out of the years 1 to 9999.
-        with suppress(OverflowError):
-            day = moment.astimezone(ZoneInfo(zone)).date()
+    day = dates.local(at, "UTC" if is_day else zone)
     return str(format_date(day, "long", locale=texts.locale))
 
 

@@ -77,18 +77,24 @@ def is_bare(value: int | Day) -> bool:
     return isinstance(value, Day)
 
 
+def local(micros: int, zone: str) -> datetime:
+    """Return a time as clocks of a time zone show it; at the limits of the calendar, in UTC.
+
+    A time beyond them is the first or the last one. Raises ZoneInfoNotFoundError.
+    """
+    moment = _EPOCH + timedelta(microseconds=min(max(micros, FIRST), LAST))
+    try:
+        return moment.astimezone(ZoneInfo(zone))
+    except OverflowError:
+        return moment
+
+
 def today(now: int, zone: str) -> int:
     """Return the day of `now` in a time zone, in the stored form of a bare date.
 
     At the limits of the calendar it is the day in UTC. Raises ZoneInfoNotFoundError.
     """
-    try:
-        local = (_EPOCH + timedelta(microseconds=now)).astimezone(ZoneInfo(zone))
-    except OverflowError:
-        return now // DAY * DAY
-    return (local.replace(hour=0, minute=0, second=0, microsecond=0, tzinfo=UTC) - _EPOCH) // (
-        _MICROSECOND
-    )
+    return (local(now, zone).toordinal() - _EPOCH_DAY) * DAY
 
 
 def begin(day: int, zone: str) -> int:
@@ -128,13 +134,13 @@ def month(day: int) -> tuple[int, int]:
     return (first - _EPOCH) // _MICROSECOND, (last - _EPOCH) // _MICROSECOND
 
 
-# A list shows the same instants many times.
-@lru_cache(maxsize=16_384)
 def after(micros: int) -> int:
     """Return the first instant that is shown later than this one, whose thousandths are shown."""
     return micros - micros % 1_000 + 1_000
 
 
+# A list shows the same instants many times.
+@lru_cache(maxsize=16_384)
 def show(micros: int) -> str:
     """Return `YYYY-MM-DDTHH:MM:SS.sssZ`. Raises OverflowError outside the years 1 to 9999."""
     seconds, rest = divmod(micros, SECOND)

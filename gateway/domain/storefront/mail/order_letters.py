@@ -6,9 +6,7 @@ name: whoever orders can give the address of somebody else.
 
 import re
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import cast
-from zoneinfo import ZoneInfo
 
 from babel.dates import format_date
 
@@ -18,9 +16,8 @@ from gateway.domain.sales.order_mails import Kind
 from gateway.domain.storefront.mail import order_texts
 from gateway.domain.storefront.mail.mail_bodies import Amounts, Body, as_html, as_text, with_query
 from gateway.domain.storefront.mail.order_texts import Texts
-from gateway.records.values import zones
+from gateway.records.values import dates, zones
 from outbox.database.transaction import Row, Tx
-from outbox.durations import SECOND
 from outbox.ids import digest_of
 
 MOST_ITEMS = 50
@@ -146,7 +143,7 @@ def _sums(texts: Texts, order: Row) -> Amounts:
 
 def _moment(texts: Texts, micros: int, zone: str) -> str:
     """Return a time of the store's owner, such as 04/12/2026 às 12:00 (horário de Brasília)."""
-    moment = datetime.fromtimestamp(micros // SECOND, UTC).astimezone(ZoneInfo(zone))
+    moment = dates.local(micros, zone)
     date = format_date(moment, texts.date, texts.locale)
     offset = moment.strftime("%z")
     name = texts.brasilia if zone == zones.DEFAULT else f"GMT{offset[:3]}:{offset[3:]}"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import pytest
+
 from gateway.records.values import dates
 from outbox.database.transaction import Database
 from outbox.queue.replays import jobs
@@ -12,6 +14,7 @@ from outbox.worker.recovering import Recovering
 from tests.gateway.console.deliveries.test_steering import states, waiting
 from tests.support.console import Guest
 from tests.support.drain import rows, run
+from tests.support.rest import Person, RestApi
 from tests.support.site import Site
 
 HOUR = 3_600_000_000
@@ -62,6 +65,33 @@ async def test_failed_deliveries_are_recovered_from_form_to_end(
     assert f'href="/console/jobs/{started.id}"' in (await maria.get(path)).html
     nothing = await maria.submit(path, **fields)
     assert "There is nothing to send" in nothing.html
+
+
+@pytest.mark.parametrize("zone", ["America/Sao_Paulo", "Europe/Berlin"])
+async def test_times_at_the_ends_of_the_calendar_are_times(
+    console: Site, maria: Guest, zone: str
+) -> None:
+    """The zone of the account may lead out of the years 1 to 9999."""
+    webhook_id, _ = await waiting(console, maria, 1, "exhausted")
+    await console.db.write(run, "update outbox_state set seq = 1000")
+    [user] = await console.db.read(rows, "select id from users where email = 'maria@example.com'")
+    await RestApi(console).move(Person(console.http, user["id"], {}), zone)
+    path, west = f"/console/webhooks/{webhook_id}/recover", zone == "America/Sao_Paulo"
+    first, last = "0001-01-01T00:00:00Z", "9999-12-31T23:59:59.999Z"
+    page = await maria.get(f"{path}?since={first}&until={last}&ends=exhausted&rate=1")
+    shown = re.findall('type="datetime-local"[^>]* value="([^"]*)"', page.html)
+    assert shown == (
+        ["0001-01-01T00:00", "9999-12-31T20:59:59"] if west
+        else ["0001-01-01T00:53:28", "9999-12-31T23:59:59"]
+    )  # fmt: skip
+    asked = await maria.submit(path, ends="exhausted", since=first, until=last, rate="1")
+    assert asked.test_id("job-total") == "Will create 1 delivery."
+    refused = await maria.submit(path, ends="exhausted", since=last, until=first, rate="1")
+    assert refused.status == 400
+    for lists in ("webhooks/{id}/deliveries", "deliveries", "events"):
+        where = f"/console/{lists.replace('{id}', webhook_id)}?since={first}&until={last}"
+        assert (await maria.get(where)).status == 200
+        assert (await maria.get(where.replace(first, last))).status == 200
 
 
 async def test_what_was_accepted_is_sent_again_after_a_question_of_its_own(

@@ -7,15 +7,24 @@ import re
 from itertools import cycle
 from typing import Any
 
+import pytest
+
 from gateway.console.records.resource_pages import ResourcePages
 from gateway.console.records.sections import SECTIONS
 from gateway.records.resource import Field
-from outbox.database.transaction import Database
+from gateway.records.values import dates
+from gateway.records.values.schemas import INSTANT
+from outbox.database.transaction import Database, Tx
+from tests.gateway.console.test_owners import routes
 from tests.support.console import Guest
 from tests.support.drain import rows
+from tests.support.rest import Person, RestApi
 from tests.support.site import Site
 from tests.support.stocked import stock
 
+ENDS = ("0001-01-01", "9999-12-31")
+PARTS = ([], *([name] for name in SECTIONS))
+"""The parts of addresses that name what a page is of: the first page, or a resource."""
 HOSTILE = "<script>alert('x')</script>\u202e\x07\""
 
 
@@ -161,6 +170,39 @@ async def test_a_record_is_shown_and_what_it_says_is_inert(console: Site, maria:
             assert "<script>alert" not in page.html
             assert "\u202e" not in page.html or path.endswith("/edit")
             assert path != f"/{ids[plural]}" or ids[plural] in page.html
+
+
+@pytest.mark.parametrize("zone", ["America/Sao_Paulo", "Europe/Berlin"])
+async def test_a_date_at_the_ends_of_the_calendar_breaks_no_page(
+    console: Site, maria: Guest, zone: str
+) -> None:
+    """Nor does a bare date; the zone may lead out of the years 1 to 9999."""
+    ids = await stocked(console)
+    owner = Person(console.http, await owner_of(console.db), {})
+    await RestApi(console).move(owner, zone)
+
+    async def set_dates(tx: Tx, micros: int, bare: bool) -> None:
+        for section in SECTIONS.values():
+            for one in section.resource.fields:
+                if one.format.shown is INSTANT:
+                    table = section.resource.table
+                    await tx.run(f"update {table} set {one.column} = $1", micros)
+                    for day in (each.column for each in one.beside if each.part):
+                        await tx.run(f"update {table} set {day} = $1", bare)
+
+    pages = [path for method, path in routes() if method == "GET" and path.split("/")[2:3] in PARTS]
+    paths = [
+        re.sub(r"/([a-z-]+)/\{id\}", lambda of: f"/{of[1]}/{ids[of[1]]}", path)
+        for path in (*pages, *(f"/console/tasks/due/day?day={day}" for day in ENDS))
+    ]
+    for at in (*ENDS, "0001-01-01T00:00:00Z", "9999-12-31T23:59:59.999Z"):
+        micros = dates.parse(at)
+        assert micros is not None
+        await console.db.write(set_dates, micros, dates.is_day(at))
+        for path in paths:
+            assert (await maria.get(path)).status < 500, (at, path)
+        task = await maria.get(f"/console/tasks/{ids['tasks']}")
+        assert f'data-day="{at}"' in task.html or f'datetime="{dates.show(micros)}"' in task.html
 
 
 async def test_a_record_is_created_by_its_examples_and_deleted(console: Site, maria: Guest) -> None:
