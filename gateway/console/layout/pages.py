@@ -137,11 +137,14 @@ def action(
 def upload(handler: Upload, most: int) -> Handler:
     """Return a route for a form with a file of up to `most` bytes, after the guard's checks.
 
-    The field `csrf_token` comes before the file.
+    It counts as a page before it is read. The field `csrf_token` comes before the file.
     """
 
     async def answer(request: web.Request) -> web.StreamResponse:
         async def act(visitor: SignedIn) -> web.StreamResponse:
+            wait = request.app[LIMITS].page(visitor.actor.owner_id)
+            if wait:
+                return await _slowed(request, wait)
             guard.must_be_from_here(request)
             if not multipart.is_one(request):
                 await guard.form_of(request, visitor)

@@ -165,6 +165,42 @@ async def test_an_account_has_a_rate_of_pages(
 
 
 @pytest.mark.parametrize("db_url", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("is_ours", [True, False])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/console/import/contacts", "/console/import/nothing", "/console/webhooks/import",
+        "/console/settings/company/logo", f"/console/products/{'0' * 24}/images",
+    ],
+)  # fmt: skip
+async def test_an_upload_counts_as_a_page(
+    still: Database, monkeypatch: pytest.MonkeyPatch, path: str, is_ours: bool
+) -> None:
+    """Also one with a wrong token, and before its file is sent."""
+    monkeypatch.setattr(pages, "REST_SECONDS", 0.0)
+    limits = Limits(pages_per_second=2, burst=4, sign_in_per_minute=0)
+    async with serving(still, Config(limits=limits)) as site, guest(site) as maria:
+        await site.user("rui@example.com")
+        await site.user("maria@example.com")
+        async with guest(site) as rui:
+            for one, email in ((rui, "rui"), (maria, "maria")):
+                await one.sign_in(f"{email}@example.com")
+                token = (await one.get("/console/contacts")).csrf if is_ours else "0" * 64
+            seen = [(await rui.get("/console/contacts")).status for _ in range(9)]
+            files = [await maria.upload(path, b"a", token=token, follow=False) for _ in range(9)]
+            assert [one.status == 429 for one in files] == [status == 429 for status in seen]
+            assert (files[-1].status, files[-1].headers["Retry-After"]) == (429, "1")
+            assert "many pages within a moment" in files[-1].html
+            cookie = "; ".join(f"{one.key}={one.value}" for one in maria.http.cookie_jar)
+            head = f"POST {path} HTTP/1.1\r\nHost: a\r\nCookie: {cookie}\r\n"
+            kind = "Content-Type: multipart/form-data; boundary=a\r\nContent-Length: 60000\r\n"
+            reader, writer = await asyncio.open_connection("127.0.0.1", site.port)
+            writer.write(f"{head}{kind}\r\n".encode())
+            assert b" 429 " in await reader.readline()
+            writer.close()
+
+
+@pytest.mark.parametrize("db_url", ["sqlite"], indirect=True)
 async def test_without_a_rate_pages_have_no_bound(still: Database) -> None:
     async with serving(still, CONFIG) as site, guest(site) as maria:
         await site.user("maria@example.com")
