@@ -188,4 +188,5 @@ def add_console(router: web.UrlDispatcher) -> None:
     for path in forms:
         if path not in pages:
             router.add_route("*", path, page(form_only, public=True))
-    router.add_route("*", "/console/{rest:.*}", page(nowhere, public=True))
+    # Also one with the end of a line in it.
+    router.add_route("*", "/console/{rest:(?s:.*)}", page(nowhere, public=True))

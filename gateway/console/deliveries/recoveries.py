@@ -56,7 +56,9 @@ async def show(request: web.Request, visitor: SignedIn) -> web.StreamResponse:
     order = fresh(backfill, now, zone)
     if "since" in request.query:
         # The page that asks for confirmation leads back to what was typed.
-        order = replace(read(parse_form(request.query_string.encode()), now, zone), faults={})
+        order = replace(
+            read(parse_form(request.rel_url.raw_query_string.encode()), now, zone), faults={}
+        )
     return await _form(request, visitor, order)
 
 

@@ -67,12 +67,12 @@ def methods_at(app: web.Application, path: str) -> set[str]:
 
 def _back(request: web.Request) -> str:
     """Return the page that led here, else the nearest one above this address."""
-    came = guard.came_from(request)
-    if came and came.partition("?")[0] != request.path:
+    came, path = guard.came_from(request), request.rel_url.raw_path
+    if came and came.partition("?")[0] != path:
         return came
-    deepest = max(path.count("/") for path in routed(request.app) if path.startswith("/console/"))
+    deepest = max(one.count("/") for one in routed(request.app) if one.startswith("/console/"))
     # Above a longer address is no page, and each level costs a search among all addresses.
-    above = "/".join(request.path.split("/", deepest + 2)[: deepest + 2])
+    above = "/".join(path.split("/", deepest + 2)[: deepest + 2])
     while above.startswith("/console/"):
         above = above.rpartition("/")[0]
         if "GET" in methods_at(request.app, above):

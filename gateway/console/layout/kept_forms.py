@@ -63,7 +63,7 @@ async def ask(request: web.Request, visitor: SignedIn) -> web.Response | None:
         form = await guard.read_form(request)
     except Refusal:
         return None
-    typed = _kept(request.path, page, form)
+    typed = _kept(request.rel_url.raw_path, page, form)
     if typed is None:
         return None
     context = {"next": page, "email": "", "fault": "", "wait": "", "kept": typed}
@@ -99,7 +99,7 @@ async def again(request: web.Request, visitor: SignedIn, form: Form) -> web.Resp
     None when the form may not be kept.
     """
     page = sent_from(request)
-    typed = None if page is None else _kept(request.path, page, form)
+    typed = None if page is None else _kept(request.rel_url.raw_path, page, form)
     if typed is None or visitor.session is None or not belongs(typed, visitor.session.owner_id):
         return None
     await later(request, visitor, typed)
@@ -110,7 +110,7 @@ async def bring_back(
     request: web.Request, visitor: SignedIn, response: web.StreamResponse
 ) -> web.StreamResponse:
     """Return the page with the kept form filled in, if it is the page of one."""
-    waiting = await reveal.now(request, visitor, f"{SUBJECT}:{request.path}")
+    waiting = await reveal.now(request, visitor, f"{SUBJECT}:{request.rel_url.raw_path}")
     if waiting is None:
         return response
     try:

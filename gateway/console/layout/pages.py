@@ -296,11 +296,15 @@ async def nowhere(request: web.Request, visitor: SignedIn) -> web.StreamResponse
 
     One with a slash behind it leads to the page without the slash.
     """
-    plain = request.path.rstrip("/")
-    methods = request.path != plain and error_pages.methods_at(request.app, plain)
+    address = request.rel_url
+    # As the router reads it.
+    path = address.path_safe
+    plain = path.rstrip("/")
+    methods = path != plain and error_pages.methods_at(request.app, plain)
     if methods and request.method in guard.SAFE and request.method in methods:
-        return to(f"{plain}?{request.rel_url.raw_query_string}".rstrip("?"))
-    allowed = error_pages.methods_at(request.app, request.path)
+        # Decoded, it may be another address, or have characters that no header may have.
+        return to(f"{address.raw_path.rstrip('/')}?{address.raw_query_string}".rstrip("?"))
+    allowed = error_pages.methods_at(request.app, path)
     if allowed:
         allow = ",".join(sorted(allowed))
         raise Refusal("method_not_allowed", "error.not_allowed_help", facts={"allow": allow})

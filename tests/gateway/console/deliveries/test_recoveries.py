@@ -88,6 +88,8 @@ async def test_times_at_the_ends_of_the_calendar_are_times(
     assert asked.test_id("job-total") == "Will create 1 delivery."
     refused = await maria.submit(path, ends="exhausted", since=last, until=first, rate="1")
     assert refused.status == 400
+    page = await maria.get(f"{path}?since=%26rate%3D7&rate=5")
+    assert ('value="&amp;rate=7"' in page.html, 'value="5"' in page.html) == (True, True)
     for lists in ("webhooks/{id}/deliveries", "deliveries", "events"):
         where = f"/console/{lists.replace('{id}', webhook_id)}?since={first}&until={last}"
         assert (await maria.get(where)).status == 200

@@ -131,6 +131,16 @@ async def test_a_form_of_an_earlier_session_comes_back_at_once(maria: Guest) -> 
     assert await maria.site.db.read(rows, "select id from webhooks") == []
 
 
+async def test_a_form_of_an_earlier_session_at_an_odd_address_is_gone(maria: Guest) -> None:
+    old = (await maria.get(NEW)).csrf
+    await maria.submit("/console/sign-out", at="/console/account")
+    await maria.sign_in()
+    for odd in ("%0D", "%00", "%3Fa", "%C3%A9"):
+        fields = [("csrf_token", old), *TYPED]
+        back = await maria.post(f"{POST}/{odd}", fields, **sent(maria))
+        assert back.path == "/console?done=form_gone"
+
+
 async def test_a_form_of_another_account_does_not_come_back(maria: Guest, rui: Guest) -> None:
     theirs = (await rui.get(NEW)).csrf
     page = await maria.post(POST, [("csrf_token", theirs), *TYPED], **sent(maria))
