@@ -86,12 +86,14 @@ def _place(sent: str | None, field: str, order: str, text: bool) -> Place | None
     decoded: Any = None
     if len(sent) <= LONGEST_CURSOR and sent.isascii():
         try:
-            decoded = _json.decode(urlsafe_b64decode(sent + "=" * (-len(sent) % 4)))
+            plain = urlsafe_b64decode(sent + "=" * (-len(sent) % 4))
+            # Without lists in lists, however deep somebody has nested them.
+            decoded = _json.decode(plain, type=list[int | str])
         except (ValueError, binascii.Error):
             decoded = None
     match decoded:
         case [str(kind), int(at), str(record_id)] if not text and abs(at) < 2**62:
-            known = kind == order and is_id(record_id) and not isinstance(at, bool)
+            known = kind == order and is_id(record_id)
         case [str(kind), str(at), str(record_id)] if text and "\0" not in at:
             known = kind == order and is_id(record_id)
         case _:

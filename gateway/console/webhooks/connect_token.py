@@ -71,7 +71,7 @@ async def _fields(request: web.Request) -> Mapping[str, str]:
     if name == "application/json":
         try:
             return msgspec.json.decode(await bodies.plain(request), type=dict[str, str])
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, UnicodeDecodeError):
             raise Refusal("invalid_json", "The body must be a JSON object of texts.") from None
     form = await guard.read_form(request)
     pairs = form.pairs()

@@ -56,6 +56,9 @@ def test_stretches() -> None:
         ({"after": forged(NEWEST, 1, "x")}, "after"),
         ({"after": forged(NEWEST, 1, ID, 2)}, "after"),
         ({"after": forged(NEWEST, 1, 2)}, "after"),
+        ({"after": base64.urlsafe_b64encode(b"[" * 1_500).decode()}, "after"),
+        ({"before": base64.urlsafe_b64encode(b'{"a":' * 300).decode()}, "before"),
+        ({"after": base64.urlsafe_b64encode(b'["n",1,"\xff"]').decode()}, "after"),
     ],
 )
 def test_what_selects_nothing_is_refused(args: dict[str, Any], field: str) -> None:

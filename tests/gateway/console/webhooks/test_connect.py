@@ -363,6 +363,16 @@ async def test_failed_exchanges_of_an_address_are_limited(scene: Scene) -> None:
     assert statuses == [400] * 10 + [429]
 
 
+async def test_a_body_that_is_no_object_of_texts_is_an_invalid_request(scene: Scene) -> None:
+    headers = {"Content-Type": "application/json"}
+    for body in (
+        b'{"code": "\xff"}', b'{"\xff": "a"}', b'{"code": "\xed\xa0\x80"}', b'{"code": "\\ud800"}',
+        b"\xff\xfe{\0}\0", b'{"code": ["a"]}', b'{"code": 1}', b"[" * 60_000, b"",
+    ):  # fmt: skip
+        async with scene.site.http.post(TOKEN, data=body, headers=headers) as answer:
+            assert (answer.status, (await answer.json())["error"]) == (400, "invalid_request"), body
+
+
 async def test_the_endpoint_takes_only_posts_of_texts(scene: Scene) -> None:
     assert (await scene.maria.get(TOKEN)).status == 405
     for body, kind in ((b"[]", "application/json"), (b"a=1&a=2", None), (b"x", "text/plain")):
