@@ -11,7 +11,7 @@ import hashlib
 import hmac
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import SplitResult, parse_qsl, urlsplit
 from zoneinfo import ZoneInfo
 
 from aiohttp import web
@@ -214,12 +214,17 @@ def inside(where: str) -> str:
     return where if plain and where.startswith("/console/") else ""
 
 
+def parts_in(request: web.Request, header: str) -> SplitResult:
+    """Return the parts of the address in a header; they are empty when it has none."""
+    try:
+        return urlsplit(request.headers.get(header, ""))
+    except ValueError:
+        return urlsplit("")
+
+
 def came_from(request: web.Request) -> str:
     """Return the page of this console that led here, an empty text when there is none."""
-    try:
-        parts = urlsplit(request.headers.get("Referer", ""))
-    except ValueError:
-        return ""
+    parts = parts_in(request, "Referer")
     if spelled(f"{parts.scheme}://{parts.netloc}") != origin_of(request):
         return ""
     query = "&".join(part for part in parts.query.split("&") if not part.startswith("done="))

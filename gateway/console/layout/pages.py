@@ -7,7 +7,7 @@ It is one module because every page goes through all of it.
 import asyncio
 from collections.abc import Awaitable, Callable
 from functools import partial
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 from aiohttp import web
 
@@ -269,7 +269,7 @@ def to_sign_in(request: web.Request) -> web.Response:
         # Of a form nothing may be lost: the browser sends it itself, and gets it back.
         if request.method not in guard.SAFE:
             return web.Response(status=401)
-        parts = urlsplit(request.headers.get("HX-Current-URL", ""))
+        parts = guard.parts_in(request, "HX-Current-URL")
         here = guard.inside(f"{parts.path}?{parts.query}".rstrip("?")) or "/console"
         where = f"/console/sign-in?next={quote(here, safe='/')}"
         return web.Response(status=401, headers={"HX-Redirect": where})

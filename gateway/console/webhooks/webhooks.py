@@ -16,6 +16,7 @@ from gateway.domain.webhooks import overviews, recoveries, settings, subscriptio
 from gateway.domain.webhooks.deliveries import LINES_COUNTED
 from gateway.domain.webhooks.subscriptions import Twin
 from gateway.records.errors import Refusal
+from gateway.records.values import numbers
 from gateway.server.app_keys import DB, IDS, KEYRING
 from gateway.server.http.rate_limits import LIMITS
 from gateway.server.installation import WEBHOOK_RULES
@@ -131,7 +132,8 @@ async def edit(request: web.Request, visitor: SignedIn, form: Form) -> web.Strea
     seen = form.text("version")
     try:
         draft = webhook_form.judged(request, typed, webhook_form.kept(request, webhook)[0])
-        version = int(seen) if seen.isascii() and seen.isdigit() else webhook.version
+        # No webhook has the version 0.
+        version = (numbers.typed(seen, 1, webhook.version) or 0) if seen else webhook.version
         changed = await subscriptions.change(
             request.app[DB], visitor.actor, webhook_id, version, draft, request.app[KEYRING],
             choice=typed["unmatched"],

@@ -44,6 +44,26 @@ async def test_a_slash_behind_an_address_leads_to_its_page(maria: Guest) -> None
         assert (answer.status, answer.headers.get("Location", "")) == (303 if found else 404, found)
 
 
+async def test_a_part_of_a_page_leads_a_stranger_to_the_sign_in_and_back(nobody: Guest) -> None:
+    """What is no address of the console leads to the first page."""
+    ours, home = nobody.site.url, "/console"
+    for current, back in (
+        (f"{ours}/console/contacts?q=a%20b", "/console/contacts%3Fq%3Da%2520b"),
+        ("/console/contacts", "/console/contacts"),
+        ("", home), ("http://[", home), ("http://[::1", home), ("//[/console/x", home),
+        ("http://[v1.x]/console", home), ("http://\u2100.example/console/x", home),
+        ("http://x:99999999/console/", "/console/"), ("\ud800", home),
+        ("https://evil.example", home), ("javascript:alert(1)", home), ("/console/\\evil", home),
+        ("a" * 7_000, home),
+    ):  # fmt: skip
+        given = {"HX_Request": "true", "HX_Current_URL": current}
+        part = await nobody.get("/console/contacts", follow=False, **given)
+        where = f"/console/sign-in?next={back}"
+        assert (part.status, part.headers.get("HX-Redirect")) == (401, where), current
+        asked = await nobody.get("/console/nowhere", Referer=current)
+        assert asked.status == 404
+
+
 async def test_a_page_of_an_odd_address_leads_back_to_it(maria: Guest) -> None:
     for odd in ODD:
         page = await maria.get(f"/console/webhooks/{odd}")

@@ -135,8 +135,12 @@ async def test_an_edit_fails_after_another_edit(maria: Guest) -> None:
     assert page.path == f"{path}?done=saved"
     assert "https://new.example.com/" in page.html
     assert "7 s" in page.html
-    late = await maria.post(path, fields)
-    assert late.status == 409
+    for version in (
+        "1", "0", "-1", "2.0", "two", " ", "\0", "٢", "²", "9" * 19, "9" * 25, "9" * 5_000,
+        "9223372036854775807", "9223372036854775808",
+    ):  # fmt: skip
+        late = await maria.post(path, [*fields[:-1], ("version", version)])
+        assert late.status == 409, version
     # A program that sends no version overwrites.
     assert (await maria.post(path, fields[:-1])).path == f"{path}?done=saved"
     bad = await maria.post(path, [("csrf_token", edit.csrf), ("url", "nonsense")])
