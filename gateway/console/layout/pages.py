@@ -115,9 +115,12 @@ def action(
 
     async def answer(request: web.Request) -> web.StreamResponse:
         async def act(visitor: SignedIn) -> web.StreamResponse:
-            slowed = limit(request, visitor) if limit is not None else None
-            if slowed is not None:
-                return slowed
+            if limit is not None:
+                # What another site sends must not count for the visitor whose browser it uses.
+                guard.must_be_from_here(request)
+                slowed = limit(request, visitor)
+                if slowed is not None:
+                    return slowed
             try:
                 form = await guard.form_of(request, visitor)
             except Refusal:

@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from typing import Any
 
 import pytest
 
@@ -48,6 +49,24 @@ async def test_the_limit_of_the_address_comes_before_the_form(still: Database) -
             writer.write(head.encode() + b"Content-Length: 60000\r\n\r\n")
             assert b" 429 " in await reader.readline()
             writer.close()
+
+
+async def test_what_another_site_sends_uses_up_no_attempt_of_its_visitor(still: Database) -> None:
+    limits = Limits(sign_in_per_minute=2)
+    async with serving(still, Config(limits=limits)) as site, guest(site) as somebody:
+        token = (await somebody.get("/console/sign-in")).csrf
+        fields = [("csrf_token", token), ("email", "a@example.com"), ("password", "wrong")]
+        other = site.url.replace("http:", "https:")
+        elsewhere: list[dict[str, Any]] = [
+            *({"Origin": origin} for origin in ("https://evil.example", "null", "", other)),
+            *({"Sec_Fetch_Site": where} for where in ("cross-site", "same-site")),
+        ]
+        for tries in (401, 401, 429):
+            for path in ("/console/sign-in", "/console/first-account"):
+                for given in elsewhere:
+                    assert (await somebody.post(path, fields, **given)).status == 403, given
+            ours = await somebody.post("/console/sign-in", fields, Origin=site.url)
+            assert ours.status == tries
 
 
 @pytest.mark.proof
