@@ -138,7 +138,7 @@ def _changes(rows: Sequence[Row], person: Person) -> list[Change]:
     traces, ids = Traces(person), Automaton(person.ids)
     changes = []
     for row in _holding(rows, traces, ids):
-        in_key = _holds(f"{row['key']}\n{row['operation']}", traces)
+        in_key = traces.within_key(f"{row['key']}\n{row['operation']}")
         outcome = None if in_key else _short(row["outcome"] or "")
         if outcome != (row["outcome"] or ""):
             changes.append(Change(row["key"], row["operation"], row["created_at"], outcome))

@@ -6,7 +6,8 @@ imports and looks whether there are lines behind: so what is uploaded meanwhile 
 and no import brings the person back.
 """
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -15,13 +16,19 @@ from msgspec import Struct, json, structs
 from gateway.domain.contacts import person_erasures
 from gateway.domain.contacts.person_erasures import Erasure
 from gateway.domain.privacy.apart import apart
+from gateway.domain.privacy.escapes import decoded
+from gateway.domain.privacy.mailboxes import Mailboxes, flat
 from gateway.domain.privacy.page_sizes import SIZE, PageSize
+from gateway.domain.record_origins import normal
 from outbox.database.sql import items
 from outbox.database.transaction import DUTIES, Database, Row, Tx
 
 Kind = Literal["headings", "lines", "faulty"]
 RECENT = 15
 """The latest imports of an owner that may have faulty lines: see import_jobs.WITH_LINES."""
+TOGETHER = 32
+"""Rows that are searched together."""
+_ID = re.compile(r"(?<![0-9a-z])[0-9a-f]{24}(?![0-9a-z])")
 
 
 class Mark(Struct, frozen=True, array_like=True):
@@ -134,7 +141,8 @@ async def move_on(db: Database, erasure: Erasure, size: PageSize) -> PageSize:
     if batch is None:
         await db.write(_end, erasure.id)
         return size
-    hits = await apart(_hits, batch.rows, needles(erasure))
+    assert erasure.person is not None
+    hits = await apart(_hits, batch.rows, erasure.person.emails, _ids(erasure))
     await db.write(_drop, erasure.id, batch, hits)
     return size.after(len(batch.rows), sum(int(row["size"]) for row in batch.rows))
 
@@ -181,27 +189,40 @@ def _mark(place: Place, row: Row) -> Mark:
     return mark if mark.run == row["run"] else structs.replace(mark, run=row["run"], faulty=0)
 
 
-def needles(erasure: Erasure) -> frozenset[str]:
-    """Return the emails and the ids that a line of the person has, in lower case."""
-    assert erasure.person is not None
-    texts = (*erasure.person.emails, erasure.record_id, *place_of(erasure.place).ids)
-    return frozenset(text for one in texts if (text := one.strip().lower()))
+def _ids(erasure: Erasure) -> frozenset[str]:
+    """Return the ids that a line of the person may have."""
+    return frozenset(map(normal, (erasure.record_id, *place_of(erasure.place).ids)))
 
 
-def _hits(rows: Sequence[Row], texts: frozenset[str]) -> list[Any]:
-    """Return the keys of the rows that have one of the texts, and for headings which ones."""
+def _hits(rows: Sequence[Row], emails: Sequence[str], ids: frozenset[str]) -> list[Any]:
+    """Return the keys of the rows that name the person, and for headings which ones do."""
+    mailboxes = Mailboxes(emails)
     hits: list[Any] = []
-    for row in rows:
-        cells = [cell for cell in json.decode(row["cells"], type=list[str]) if _has(cell, texts)]
-        named = row["record_id"] if "record_id" in row.keys() else None  # noqa: SIM118 - a row
-        if cells or named in texts:
-            hits.append((row[0], cells))
+    for start in range(0, len(rows), TOGETHER):
+        part = rows[start : start + TOGETHER]
+        named = [_record_id(row) in ids for row in part]
+        # Most lines name somebody else, so they are searched together and as they are stored.
+        if not any(named) and not _has("\n".join(row["cells"] for row in part), mailboxes, ids):
+            continue
+        for row, is_named in zip(part, named, strict=True):
+            cells = json.decode(row["cells"], type=list[str])
+            found = [cell for cell in cells if _has(cell, mailboxes, ids)]
+            if found or is_named:
+                hits.append((row[0], found))
     return hits
 
 
-def _has(cell: str, texts: Iterable[str]) -> bool:
-    lower = cell.lower()
-    return any(text in lower for text in texts)
+def _record_id(row: Row) -> str | None:
+    return row["record_id"] if "record_id" in row.keys() else None  # noqa: SIM118 - a row
+
+
+def _has(text: str, mailboxes: Mailboxes, ids: frozenset[str]) -> bool:
+    """Return whether a text has one of the addresses or of the ids."""
+    return any(mailboxes.within(one) or _has_id(flat(one), ids) for one in decoded(text))
+
+
+def _has_id(text: str, ids: frozenset[str]) -> bool:
+    return any(one in text for one in ids) and not ids.isdisjoint(_ID.findall(text))
 
 
 async def _drop(tx: Tx, erasure_id: str, page: LinePage, hits: Sequence[Any]) -> None:

@@ -96,8 +96,10 @@ _INVISIBLE = re.compile(f"[{_UNSEEN}]")
 _LETTER = "[^\x00-\u02ff\u200c\u200d\u2800\\s]"
 _JOINER = re.compile(f"(?<!{_LETTER})[\u200c\u200d]|[\u200c\u200d](?!{_LETTER})")
 _BLANKS = "\u2800" + "".join(filter(str.isspace, map(chr, range(0x3001))))
-UNSEEN = f"{_UNSEEN}\u200c\u200d{_BLANKS}"
-"""What nobody sees, as the inside of a class of a regular expression."""
+INVISIBLE = f"{_UNSEEN}\u200c\u200d"
+"""Invisible characters, as the inside of a class of a regular expression."""
+UNSEEN = f"{INVISIBLE}{_BLANKS}"
+"""What nobody sees: invisible characters and blanks, as the inside of such a class."""
 _HARD_SPACE = re.compile("[\u00a0\u2007\u202f]")
 
 

@@ -430,6 +430,34 @@ async def test_an_erased_person_leaves_the_waiting_lines(api: RestApi, ana: Pers
     assert "ana@" not in (await ana.get(f"/api/imports/{headless['id']}")).text
 
 
+@pytest.mark.parametrize("place", ["waiting", "faulty"])
+async def test_an_erasure_deletes_the_lines_of_the_erased_person_alone(
+    api: RestApi, ana: Person, place: str
+) -> None:
+    """Neighbours' lines stay; no spelling that the import reads as the address lets it back in."""
+    others = [
+        "mariana@gmail.com", "luciana@gmail.com", "rui@x.com", "ana@gmail.com.br", "éana@gmail.com",
+        "d'ana@gmail.com", "x.ana@gmail.com", "juli\u00adana@gmail.com", "ana+x@gmail.com",
+    ]  # fmt: skip
+    of_ana = [
+        "ana@gmail.com", "a\u00adna@gmail.com", "ana@\u200bgmail.com", "\ufeffANA@Gmail.com\u00a0",
+        "ana@\uff47mail.com", "ana@ｇｍａｉｌ.com", "'ana@gmail.com", "rui@y.com;ana@gmail.com",
+        "casa:\fana@gmail.com", "a\nana@gmail.com", r"[\u0061na@gmail.com]", "?to=ana%40gmail.com",
+    ]  # fmt: skip
+    lines = [f'{n},"{one}",1\n' for n, one in enumerate(others + of_ana)]
+    sent = await upload(ana, "contacts", "name,email,phone\n" + "".join(lines))
+    if place == "faulty":
+        await Importing(api.db).run_once()
+    assert await dropped(api.db, ana.user_id, "Ana@gmail.com") == len(of_ana)
+    await Importing(api.db).run_once()
+    shown = [one.replace("\u00ad", "") for one in others]
+    if place == "waiting":
+        left = (await ana.get("/api/contacts?limit=100")).body["data"]
+        assert sorted(one["email"] for one in left) == sorted(shown)
+    faulty = (await ana.get(f"{sent.headers['Location']}/lines.csv")).text
+    assert [line.split(",")[-2] for line in faulty.splitlines()[1:]] == shown
+
+
 async def test_faults_are_kept_up_to_a_bound_and_all_counted(
     api: RestApi, ana: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -334,6 +334,27 @@ async def test_responses_are_searched_once_in_pages_of_bytes_and_none_escapes(
     assert short == {"a", "k050", "k250"}
 
 
+async def test_responses_with_other_addresses_that_end_or_begin_alike_stay(
+    api: RestApi, ana: Person
+) -> None:
+    others = ("jo" + EMAIL, f"x.{EMAIL}", f"{EMAIL}.br", f"é{EMAIL}", f"x%2B{EMAIL}")
+    stored = {f"k {one}": outcome(f'Said "{one}", <{one}>, {one}.') for one in others}
+    named = {"n1": outcome(f"<{EMAIL.upper()}>."), "n2": outcome(f"x={EMAIL}")}
+    # The response tells whose a key is, in which clients join an address to other words.
+    stored |= {f"tasks-5-{EMAIL}": outcome("x"), f"{EMAIL}-2": outcome("x")}
+    keys = (f"to={EMAIL}", f"tasks-6-{EMAIL}", f"{EMAIL}-3.", f"a_{EMAIL}--2026-01-01")
+    gone = {key: outcome(f"To {EMAIL}") for key in keys}
+    await api.db.write(keep, ana.user_id, stored | named | gone)
+    erasure_id = await api.db.write(begun, ana.user_id, Whom(emails=(EMAIL,)))
+    async for _ in units(api.db, erasure_id):
+        pass
+    found = await api.db.read(rows, "select key, outcome from idempotency")
+    left = {row["key"]: row["outcome"] for row in found}
+    assert {key: left.pop(key) for key in stored} == stored
+    assert {*left} == {*named}
+    assert all(EMAIL not in text.lower() for text in left.values())
+
+
 async def test_a_response_that_was_stored_again_meanwhile_is_not_overwritten(
     api: RestApi, ana: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:

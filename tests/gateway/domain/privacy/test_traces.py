@@ -35,7 +35,8 @@ ZENOBIA = Person(
     ("text", "bare"),
     [
         ("Ask Maria 7 Lima, then maria 8 lima!", "Ask *** *** ***, then *** *** ***!"),
-        ("MARIA3@Example.com, xmaria@example.com", "***, x***"),
+        ("MARIA3@Example.com, xmaria@example.com", "***, xmaria@example.com"),
+        ("maria@example.com.br, x=maria@example.com.", "maria@example.com.br, x=***."),
         ("+55 (11) 98888-7701 or 11988887702", "*** or ***"),
         ("119888877010 and Mariana", "119888877010 and Mariana"),
         ("Nobody", "Nobody"),
@@ -55,6 +56,8 @@ def test_all_traces_of_a_person_are_found(text: str, bare: str) -> None:
         ("Ｚｅｎｏｂｉａ\u00a0ＱＵＵＸＬＥＹ", "***\u00a0***"),
         ("lucja d\u2019avila", "*** ***\u2019***"),
         ("zenobia@\u200bquux.example", "***"),
+        ("x\u200bzenobia@quux.example", "x\u200bzenobia@quux.example"),
+        ("josé@XN--EXMPLE-CUA.de", "***"),
         ("ｚｅｎｏｂｉａ＠quux.example!", "***!"),
         ("JOSE\u0301@EXÄMPLE.de is not jose@exämple.de", "*** is not jose@exämple.de"),
         ("STRASSE@x.example is another, Straße@x.example", "STRASSE@x.example is another, ***"),
@@ -78,6 +81,13 @@ def test_a_trace_is_found_however_it_is_written(text: str, bare: str) -> None:
         (r'"{\"said\":\"Zen\\u00f3bia\\tQuuxley\"}"', True),
         ("name=Z&email=zenobia%40quux.example", True),
         ("C:\\Zenóbia Quuxley", True),
+        # A plus is a space in a form, and stands escaped for itself.
+        ("text=ask+zenobia%40quux.example", True),
+        ("to=ask%2Bzenobia%40quux.example", False),
+        ("to=ask+zenobia@quux.example&path=100%25", False),
+        (r'{"to":"\u003czenobia@quux.example\u003e"}', True),
+        (r'{"to":"\u00e9zenobia@quux.example"}', False),
+        (r'{"to":"ask\nzenobia@quux.example\n"}', True),
         # A letter beyond the first 65,536 is two escapes; a text may be JSON often.
         (r'{"name":"\ud835\udc19enobia Quuxley"}', True),
         (r'"[\\\"\\\\\\\"Zen\\\\u00f3bia\\\\\\\tQuuxley"', True),
