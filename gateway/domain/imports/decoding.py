@@ -5,6 +5,7 @@ it, is Windows-1252 when everything before its first other character is ASCII.
 """
 
 from gateway.domain.imports.splitting import bad
+from gateway.records.errors import Refusal
 
 UTF_8, WINDOWS = "utf-8", "windows-1252"
 CHARSETS = {
@@ -20,6 +21,15 @@ _OTHERS = (
     (b"\x1f\x8b", "This file is compressed; send it as plain CSV."),
     (b"%PDF", "This is a PDF; send a CSV file."),
 )
+
+
+def with_nul(line: int) -> Refusal:
+    """Return the refusal of a file with U+0000 in a line, which PostgreSQL cannot store."""
+    return bad(
+        line,
+        "invalid_characters",
+        "This line has a NUL character; remove it, or save the file as CSV UTF-8.",
+    )
 
 
 class Decoder:
@@ -45,11 +55,7 @@ class Decoder:
         data, self._bytes = self._bytes, b""
         text = self._text(data, last)
         if "\0" in text:
-            raise bad(
-                self._line_of(text[: text.index("\0")]),
-                "invalid_characters",
-                "This line has a NUL character; remove it, or save the file as CSV UTF-8.",
-            )
+            raise with_nul(self._line_of(text[: text.index("\0")]))
         self._ascii = self._ascii and text.isascii()
         self._line = self._line_of(text)
         self._returned = text.endswith("\r") if text else self._returned

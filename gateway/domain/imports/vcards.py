@@ -1,10 +1,12 @@
 """Reads the properties of a vCard as the cells of a contact."""
 
+import codecs
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from gateway.domain.imports.decoding import with_nul
 from gateway.domain.imports.splitting import bad
 from gateway.records.values.csv_cells import inert
 from gateway.records.values.strictjson import dumps
@@ -13,6 +15,9 @@ HEADINGS = ("name", "email", "phone", "position", "company", "tags", "notes")
 # What vobject reads fast; of other heads its expression takes forever.
 _VALUE = r'(?:"[^"]*"|[^";:,]*)'
 _HEAD = re.compile(rf"(?:[\w-]+\.)?[\w-]+(?:;[\w-]+(?:={_VALUE}(?:,{_VALUE})*)?)*:", re.ASCII)
+_CHARSETS = re.compile(r";CHARSET=([^;:]+)")
+_NO_CHARSETS = frozenset(("punycode", "idna", "unicode-escape", "raw-unicode-escape", "undefined"))
+"""Encodings of Python for single names and literals; some take the square of the length."""
 MOST_HEAD = 2_000
 """Characters before the value of a property."""
 _NO_LABELS = frozenset(("internet", "pref", "voice", "x-internet", "main", "other"))
@@ -124,18 +129,34 @@ def _read(prop: Property) -> _Value | None:
     head = _HEAD.match(text)
     if head is None or head.end() > MOST_HEAD:
         return None
+    start = head[0].upper()
     try:
-        line = textLineToContentLine(head[0].upper() + text[head.end() :])
-    except (LookupError, ValueError):
+        if "QUOTED-PRINTABLE" in start:
+            _must_be_known(start)
+        line = textLineToContentLine(start + text[head.end() :])
+        # Some charsets have lone surrogates.
+        line.value.encode()
+    except (LookupError, ValueError, TypeError):
+        # vobject has a TypeError for a line with two encodings.
         raise bad(
             prop.line,
             "invalid_encoding",
             "This line is not in the encoding that it names; save the card as vCard 3.0 or 4.0.",
         ) from None
+    if "\0" in line.value:
+        raise with_nul(prop.line)
     words = [*line.singletonparams, *line.params.get("TYPE", ())]
     types = frozenset(word.strip().lower() for text in words for word in text.split(","))
     preferred = "pref" in types or "PREF" in line.params
     return _Value(line.name, line.group or "", line.value, types, preferred)
+
+
+def _must_be_known(head: str) -> None:
+    """Raise LookupError when the head of a property names a charset that no file is written in."""
+    for names in _CHARSETS.findall(head):
+        for name in filter(None, names.replace('"', "").split(",")):
+            if codecs.lookup(name).name in _NO_CHARSETS:
+                raise LookupError(name)
 
 
 def _ordered(values: Iterable[_Value]) -> list[_Value]:

@@ -53,6 +53,8 @@ def card(*lines: str, version: str = "3.0") -> bytes:
         (card("FN:X", "A" + ";B" * 2_000 + "=", "no colon"), {"name": "X"}),
         (card("FN:José").decode().encode("cp1252"), {"name": "José"}),
         (b"\xef\xbb\xbf" + card("FN:X").replace(b"\r\n", b"\n"), {"name": "X"}),
+        (card("FN;CHARSET=of no use:X", "TITLE;ENCODING=8BIT;CHARSET=idna;ENCODING=8BIT:T"),
+         {"name": "X", "position": "T"}),
         (card("FN:=1+1", "TEL:+55 11 3333-4444"), {"name": "=1+1", "phone": "+55 11 3333-4444"}),
     ],
 )  # fmt: skip
@@ -97,6 +99,35 @@ def test_a_card_that_is_refused_names_its_limit(
         cards_of(data)
     [fault] = refused.value.faults
     assert (fault.field, fault.code) == (f"line {line}", code)
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("NOTE;ENCODING=QUOTED-PRINTABLE;ENCODING=8BIT:x=20y", "invalid_encoding"),
+        ("NOTE;ENCODING=QUOTED-PRINTABLE;ENCODING=QUOTED-PRINTABLE:x=20y", "invalid_encoding"),
+        ("NOTE;ENCODING=QUOTED-PRINTABLE,8BIT:x=20y", "invalid_encoding"),
+        ("NOTE;ENCODING=QUOTED-PRINTABLE:Jo=00ao", "invalid_characters"),
+        ("TEL;QUOTED-PRINTABLE:=\r\n=00", "invalid_characters"),
+        ("NOTE;CHARSET=UTF-16LE;QUOTED-PRINTABLE:J=00=00=00", "invalid_characters"),
+        ("NOTE;CHARSET=UTF-7;ENCODING=QUOTED-PRINTABLE:+AAA-x", "invalid_characters"),
+        ("NOTE;CHARSET=UTF-7;ENCODING=QUOTED-PRINTABLE:+2AA-x", "invalid_encoding"),
+        ("NOTE;CHARSET=UTF-8;ENCODING=QUOTED-PRINTABLE:=ED=A0=80", "invalid_encoding"),
+        ("NOTE;CHARSET=x;CHARSET=UTF-8;ENCODING=QUOTED-PRINTABLE:a", "invalid_encoding"),
+        ("NOTE;CHARSET=ROT13;ENCODING=QUOTED-PRINTABLE:a", "invalid_encoding"),
+        # No charsets of files; the time of some grows with the square of the length.
+        (r"NOTE;CHARSET=unicode-escape;ENCODING=QUOTED-PRINTABLE:a\x00", "invalid_encoding"),
+        (r"NOTE;CHARSET=raw_unicode_escape;QUOTED-PRINTABLE:\u0041", "invalid_encoding"),
+        ("NOTE;CHARSET=idna;ENCODING=QUOTED-PRINTABLE:a", "invalid_encoding"),
+        ('NOTE;CHARSET="Punycode";QUOTED-PRINTABLE:a', "invalid_encoding"),
+        ('NOTE;CHARSET=,"",Punycode;QUOTED-PRINTABLE:a', "invalid_encoding"),
+    ],
+)
+def test_a_value_that_is_no_text_is_refused_with_its_line(text: str, code: str) -> None:
+    with pytest.raises(Refusal) as refused:
+        cards_of(card("FN:X", text, "TEL:1", version="2.1"))
+    [fault] = refused.value.faults
+    assert (fault.field, fault.code) == ("line 4", code)
 
 
 def test_a_file_has_a_bound_of_cards(monkeypatch: pytest.MonkeyPatch) -> None:
