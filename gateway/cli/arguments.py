@@ -254,7 +254,7 @@ def import_(parser: argparse.ArgumentParser) -> None:
         "(default: refuse)",
     )  # fmt: skip
     parser.add_argument(
-        "--faulty", metavar="FILE", help="write the faulty lines to this file, to be mended"
+        "--faulty", metavar="FILE", help="write the faulty lines to this new file, to be mended"
     )
 
 

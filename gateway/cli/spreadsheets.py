@@ -5,15 +5,18 @@ server beside it.
 """
 
 import asyncio
+import os
 import sys
 from argparse import Namespace
 from collections.abc import AsyncIterator
-from contextlib import aclosing
+from contextlib import aclosing, nullcontext
 from pathlib import Path
+from typing import IO
 
 from gateway.cli import tables
 from gateway.cli.commands import Say, existing, user_of
 from gateway.cli.data.progress_bar import Progress
+from gateway.cli.data.unfinished import unfinished
 from gateway.domain.catalogue import BY_PLURAL
 from gateway.domain.imports import column_notices, import_jobs, import_reports, import_uploads
 from gateway.domain.imports.columns import parse, parse_each
@@ -50,37 +53,46 @@ async def import_(config: Config, arguments: Namespace, say: Say) -> None:
     if arguments.column:
         named = {**(named or {}), **parse_each(arguments.column)}
     choices = import_uploads.Choices(named, options_of(vars(arguments)), arguments.dry_run)
+    mend = None if arguments.faulty is None else Path(arguments.faulty)
     async with existing(config) as db:
         actor = _actor(await user_of(db, arguments.owner))
-        received = await import_uploads.receive(
-            db, actor, entry, _pieces(Path(file)), choices=lambda: choices, end=db.write
-        )
-        job = await _ended(db, actor, received.id)
-        _, faults = await db.read(import_jobs.read, actor, job.id)
-        for fault in faults[:SHOWN]:
-            where = f"line {fault.line}" + (f", {fault.heading}" if fault.heading else "")
-            consequence = f" ({import_reports.WITHOUT})" if fault.warning else ""
-            say(tables.inert(f"{where}: {fault.error}{consequence}"))
-        if len(faults) > SHOWN:
-            say(f"… GET /api/imports/{job.id}/faults.csv has more.")
-        for notice in column_notices.of(entry.resource, job.headings, job.fields):
-            say(tables.inert(notice.text))
-        would = "would be " if job.dry_run else ""
-        say(
-            f"{_count(job.line_count, 'line')}: {job.created} {would}created, {job.updated} "
-            f"{would}updated, {job.unchanged} unchanged, {job.faulty} faulty."
-        )
-        if job.warnings:
-            say(f"{_count(job.warnings, 'cell')} left out of imported lines.")
-        if arguments.faulty is not None:
-            await _write_faulty(db, job, Path(arguments.faulty), say)
+        with nullcontext() if mend is None else unfinished(mend) as target:
+            received = await import_uploads.receive(
+                db, actor, entry, _pieces(Path(file)), choices=lambda: choices, end=db.write
+            )
+            job = await _ended(db, actor, received.id)
+            await _tell(db, actor, job, say)
+            if target is not None and (job.faulty or job.warnings):
+                await _write_faulty(db, job, target, arguments.faulty)
+        if mend is not None and mend.exists():
+            say(f"The faulty lines are in {mend}.")
         if job.state != "done":
             raise NotAll(f"the import is {job.state}: {job.reason or 'somebody cancelled it'}")
         if job.faulty:
-            mend = "line is faulty; correct and import it again"
+            mended = "line is faulty; correct and import it again"
             if job.faulty > 1:
-                mend = "lines are faulty; correct and import them again"
-            raise NotAll(f"{job.faulty} {mend}")
+                mended = "lines are faulty; correct and import them again"
+            raise NotAll(f"{job.faulty} {mended}")
+
+
+async def _tell(db: Database, actor: Actor, job: Import, say: Say) -> None:
+    """Say what became of the lines of an import."""
+    _, faults = await db.read(import_jobs.read, actor, job.id)
+    for fault in faults[:SHOWN]:
+        where = f"line {fault.line}" + (f", {fault.heading}" if fault.heading else "")
+        consequence = f" ({import_reports.WITHOUT})" if fault.warning else ""
+        say(tables.inert(f"{where}: {fault.error}{consequence}"))
+    if len(faults) > SHOWN:
+        say(f"… GET /api/imports/{job.id}/faults.csv has more.")
+    for notice in column_notices.of(ENTRIES[job.plural].resource, job.headings, job.fields):
+        say(tables.inert(notice.text))
+    would = "would be " if job.dry_run else ""
+    say(
+        f"{_count(job.line_count, 'line')}: {job.created} {would}created, {job.updated} "
+        f"{would}updated, {job.unchanged} unchanged, {job.faulty} faulty."
+    )
+    if job.warnings:
+        say(f"{_count(job.warnings, 'cell')} left out of imported lines.")
 
 
 async def export(config: Config, arguments: Namespace, say: Say) -> None:
@@ -104,17 +116,16 @@ def _count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-async def _write_faulty(db: Database, job: Import, file: Path, say: Say) -> None:
-    """Write the faulty lines to a file, or nothing without any. Raise CannotStart."""
-    if not (job.faulty or job.warnings):
-        return
+async def _write_faulty(db: Database, job: Import, target: IO[bytes], name: str) -> None:
+    """Write the faulty lines to a file. Raise CannotStart."""
     try:
-        with file.open("wb") as target:
-            async for piece in import_reports.lines(db, job, bom=True):
-                target.write(piece)
+        async for piece in import_reports.lines(db, job, bom=True):
+            rest = memoryview(piece)
+            while rest:
+                rest = rest[target.write(rest) :]
+        os.fsync(target.fileno())
     except OSError as error:
-        raise CannotStart(f"{file} cannot be written: {error.strerror}") from None
-    say(f"The faulty lines are in {file}.")
+        raise CannotStart(f"{name} cannot be written: {error.strerror}") from None
 
 
 def _named(arguments: Namespace) -> tuple[str, str]:

@@ -17,8 +17,8 @@ from outbox.errors import CannotStart
 def unfinished(file: Path) -> Iterator[IO[bytes]]:
     """Open `FILE.part` for this user alone, and rename it after the block.
 
-    A part that an ended process has left is used again; after an error it is removed. Raise
-    CannotStart when the file exists, or when somebody writes it now.
+    A part that an ended process has left is used again; after an error it is removed, and so is one
+    without content. Raise CannotStart when the file exists, or when somebody writes it now.
     """
     if file.exists():
         raise CannotStart(f"{file} already exists; choose another name")
@@ -42,6 +42,9 @@ def unfinished(file: Path) -> Iterator[IO[bytes]]:
         try:
             handle.truncate(0)
             yield handle
+            if not os.fstat(number).st_size:
+                part.unlink()
+                return
             if file.exists():
                 raise CannotStart(f"{file} exists by now; choose another name")
             part.rename(file)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sqlite3
 import subprocess
@@ -14,6 +15,7 @@ import pytest
 from tests.gateway.cli.test_cli import EMAIL, add_user
 from tests.gateway.rest.test_import_programs import EXPECTED, FOLDER, kind_of
 from tests.support.process import command, environment
+from tests.support.volume import fill, tmpfs
 from tests.support.waiting import HANG_SECONDS, wait_until
 
 OWNER = ("--owner", EMAIL)
@@ -86,6 +88,50 @@ def test_faulty_lines_and_wrong_words_are_told(tmp_path: Path) -> None:
         told = command(*wrong, folder=tmp_path)
         assert told.returncode == 1, told.stdout
         assert text in told.stderr
+
+
+@pytest.mark.usefixtures("lines")
+def test_the_file_of_faulty_lines_is_new_and_whole(tmp_path: Path) -> None:
+    """It overwrites nothing, such as the file that is imported, and is there only with lines."""
+    add_user(tmp_path)
+    file, mend = tmp_path / "leads.csv", tmp_path / "mend.csv"
+    file.write_text(text := "name,email\nAna,ana@x.com\n,x\n")
+    words = ("import", str(file), "--type", "contacts", *OWNER, "--faulty")
+    (tmp_path / "link.csv").symlink_to(file)
+    for there in (file, tmp_path / "link.csv"):
+        told = command(*words, str(there), folder=tmp_path)
+        assert (told.returncode, told.stdout) == (1, "")
+        assert told.stderr == f"carteiro: {there} already exists; choose another name\n"
+    nowhere = command(*words, str(tmp_path / "none" / "mend.csv"), folder=tmp_path)
+    assert nowhere.stderr.endswith("No such file or directory\n")
+    assert (nowhere.returncode, nowhere.stdout) == (1, "")
+    assert file.read_text() == text
+    # None of these has begun an import.
+    assert "1 created" in command(*words, str(mend), folder=tmp_path).stdout
+    assert mend.read_text("utf-8-sig") == "name,email\n,x\n"
+    mend.unlink()
+    file.write_text("name,email\nBia,bia@x.com\n")
+    assert command(*words, str(mend), folder=tmp_path).returncode == 0
+    file.write_text("foo\nx\n")
+    assert command(*words, str(mend), folder=tmp_path).returncode == 1
+    assert [path.name for path in tmp_path.glob("mend*")] == []
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("lines")
+def test_a_full_disk_leaves_no_half_file_of_faulty_lines(tmp_path: Path) -> None:
+    add_user(tmp_path)
+    file = tmp_path / "leads.csv"
+    file.write_text("name,email\n" + f",{'x' * 200}\n" * 100)
+    with tmpfs(tmp_path, 1) as disk:
+        ballast = fill(disk)
+        # Room for a part of them.
+        os.truncate(ballast, ballast.stat().st_size - 8_192)
+        mend = str(disk / "mend.csv")
+        done = command("import", "contacts", str(file), *OWNER, "--faulty", mend, folder=tmp_path)
+        assert "100 faulty" in done.stdout
+        assert done.stderr == f"carteiro: {mend} cannot be written: No space left on device\n"
+        assert list(disk.iterdir()) == [ballast]
 
 
 @pytest.mark.proof

@@ -21,6 +21,12 @@ def test_a_link_that_somebody_has_put_there_is_not_followed(tmp_path: Path) -> N
     assert theirs.read_bytes() == b"kept"
 
 
+def test_a_file_to_which_nothing_was_written_gets_no_name(tmp_path: Path) -> None:
+    with unfinished(tmp_path / "b"):
+        pass
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_file_that_its_writer_has_just_finished_is_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
