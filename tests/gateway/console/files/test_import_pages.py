@@ -12,6 +12,7 @@ import pytest
 from gateway.domain.imports.importing import Importing
 from gateway.server.http import multipart
 from outbox.database.transaction import Tx
+from outbox.errors import DatabaseUnavailable
 from tests.gateway.rest.test_import_programs import EXPECTED, FOLDER, kind_of
 from tests.support.console import Guest
 from tests.support.drain import rows
@@ -111,6 +112,29 @@ async def test_faults_are_told_in_the_language_of_the_page(console: Site, maria:
 
 async def _forget(tx: Tx, what: str) -> None:
     await tx.run(f"update import_faults set {what}")
+
+
+async def test_an_upload_stays_when_the_outcome_of_its_commit_is_unknown(
+    console: Site, maria: Guest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its person finds it among the latest imports, as after a browser that has gone."""
+    real = console.db.write
+
+    async def write(unit: Any, *args: Any, **kwargs: Any) -> Any:
+        result = await real(unit, *args, **kwargs)
+        if unit.__name__ == "complete":
+            raise DatabaseUnavailable("outcome_unknown", "The answer of COMMIT was lost.")
+        return result
+
+    with monkeypatch.context() as patch:
+        patch.setattr(console.db, "write", write)
+        assert (await maria.upload(AT, FILE.encode("cp1252"))).status == 503
+    [here] = re.findall(r"/console/imports/[0-9a-f]{24}", (await maria.get(AT)).html)
+    assert (await maria.get(here)).test_id("import-progress") == "0 of 3 lines"
+    columns: dict[str, Any] = {"column-0": "name", "column-1": "email"}
+    await maria.submit(here, act="start", **columns)
+    await Importing(console.db).run_once()
+    assert (await maria.get(here)).test_id("import-created") == "3"
 
 
 async def test_an_import_is_cancelled(console: Site, maria: Guest) -> None:
