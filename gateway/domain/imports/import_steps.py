@@ -165,13 +165,12 @@ async def _advance(
 
 
 async def _locked(tx: Tx, job: Import) -> bool:
-    """Lock the import; return whether it is still where it was."""
+    """Lock the import; return whether it is still where it was, and was not started again."""
     row = await tx.one(
-        """select id from imports where id = $1 and state = 'running' and place = $2
+        """select id from imports where id = $1 and state = 'running' and place = $2 and run = $3
         /*postgres for update*/""",
-        job.id,
-        job.place,
-    )
+        job.id, job.place, job.run,
+    )  # fmt: skip
     return row is not None
 
 
