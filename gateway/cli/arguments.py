@@ -311,8 +311,9 @@ def restore(parser: argparse.ArgumentParser) -> None:
         "--overwrite", action="store_true", help="replace all data of a database that is not empty"
     )
     parser.add_argument(
-        "--pause", action="store_true", help="pause all webhooks, so that nothing is sent"
-    )
+        "--pause", action="store_true",
+        help="pause all webhooks, mails and all else that others notice, until `carteiro resume`",
+    )  # fmt: skip
     parser.add_argument("--check", action="store_true", help="only check that the file is complete")
 
 

@@ -254,6 +254,10 @@ COMMANDS: tuple[Command, ...] = (
         "carteiro restore monday.backup", _from("data.data_commands", "restore"), arguments.restore,
     ),
     Command(
+        "resume", "End the pause of a database restored with --pause: it sends mails from then on.",
+        "carteiro resume", _from("pause", "resume"),
+    ),
+    Command(
         "copy", "Move all data from the SQLite file to an empty PostgreSQL database.",
         "carteiro copy --to postgresql://carteiro@localhost/carteiro",
         _from("data.data_commands", "copy"), arguments.copy,

@@ -102,6 +102,13 @@ async def any_due(tx: Tx) -> bool:
     return row is not None
 
 
+async def count_waiting(tx: Tx) -> int:
+    """Return how many mails are not sent yet, due or not."""
+    row = await tx.one("select count(*) as waiting from queued_mails where due_at is not null")
+    assert row is not None
+    return int(row["waiting"])
+
+
 async def take(tx: Tx) -> QueuedMail | None:
     """Start an attempt at the mail that is due first; return None when none is due."""
     row = await tx.one(_TAKE, tx.now, LEASE)

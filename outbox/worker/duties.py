@@ -2,7 +2,8 @@
 
 A row per duty records the start and end of its last run. A run starts with an UPDATE that names the
 row as it was read, so that only one of two nodes that both believe they lead can start it. A run
-that failed, or whose node died, has no end and is repeated.
+that failed, or whose node died, has no end and is repeated. In a paused database (see
+outbox.queue.upkeep.pause_mark) the duties rest whose work others notice.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterable
 from dataclasses import dataclass
 from functools import partial
+from typing import Literal
 
 import structlog
 
@@ -18,7 +20,6 @@ from outbox.database.leadership import Leadership
 from outbox.database.transaction import Database, Tx, Unsubscribe
 from outbox.durations import SECOND
 from outbox.errors import DatabaseUnavailable
-from outbox.queue.state.lanes import due_now
 
 LOOK_SECONDS = 5.0
 # Tolerance for timers that fire early, as a part of a period; a second at most.
@@ -34,6 +35,8 @@ returning began_at
 """
 
 END = "update duties set ended_at = due_now() where name = $1 and began_at = $2"
+
+NOW = "select due_now() as now, paused_at from outbox_state"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +56,7 @@ class _Duty:
     seconds: float
     run: Callable[[], Awaitable[object]]
     is_needed: Callable[[], Awaitable[bool]] | None
+    pausable: bool
     began_at: int = 0
     failures: int = 0
     not_before: float = 0.0
@@ -77,13 +81,24 @@ class Duties:
         """Names of duties that were woken and not looked at since."""
         self._wakes = 0
         self._wakers: dict[str, str] = {}
+        self._noted: Literal["", "paused", "resumed"] = ""
         self._unwatch: Unsubscribe = lambda: None
         self._waking: asyncio.Task[None] | None = None
         leadership.on_loss(self._drop)
 
-    def once_every(self, seconds: float, name: str, duty: Callable[[], Awaitable[object]]) -> None:
-        """Run `duty` once in each `seconds` on one of all nodes; the first run is immediate."""
-        self._duties.append(_Duty(name, seconds, duty, None))
+    def once_every(
+        self,
+        seconds: float,
+        name: str,
+        duty: Callable[[], Awaitable[object]],
+        *,
+        pausable: bool = False,
+    ) -> None:
+        """Run `duty` once in each `seconds` on one of all nodes; the first run is immediate.
+
+        A `pausable` one does what others notice: it rests in a paused database.
+        """
+        self._duties.append(_Duty(name, seconds, duty, None, pausable))
 
     def when(
         self,
@@ -91,6 +106,8 @@ class Duties:
         name: str,
         duty: Callable[[], Awaitable[object]],
         woken_by: str = "",
+        *,
+        pausable: bool = False,
     ) -> None:
         """Run `duty` on one of all nodes at each look at which `is_needed` returns True.
 
@@ -98,7 +115,7 @@ class Duties:
         """
         if woken_by:
             self._wakers[woken_by] = name
-        self._duties.append(_Duty(name, self.look_seconds, duty, is_needed))
+        self._duties.append(_Duty(name, self.look_seconds, duty, is_needed, pausable))
 
     @property
     def names(self) -> list[str]:
@@ -155,11 +172,13 @@ class Duties:
         if not self.leadership.leads:
             self._drop()
             return
-        marks, now = await self._db.read(marks_now)
+        marks, now, paused = await self._db.read(marks_now)
+        self._note(paused)
         due = [
             (duty, mark)
             for duty in self._duties
             if duty.name not in self._running
+            and not (paused and duty.pausable)
             and self._is_due(duty, mark := marks.get(duty.name, NEVER), now)
         ]
         self._awaited.difference_update(duty.name for duty, _ in due)
@@ -174,6 +193,18 @@ class Duties:
                 task = asyncio.create_task(self._run(duty, mark), name=f"duty-{duty.name}")
                 self._running[duty.name] = task
                 task.add_done_callback(partial(self._ended, duty.name))
+
+    def _note(self, paused: bool) -> None:
+        """Log that the database is paused, and later that it is resumed, once each."""
+        resting = [duty.name for duty in self._duties if duty.pausable]
+        if paused and resting and self._noted == "":
+            text = "it was restored with --pause; these duties rest until `carteiro resume`"
+            log.warning("database_paused", duties=resting, text=text)
+            self._noted = "paused"
+        elif not paused and self._noted == "paused":
+            log.info("database_resumed", duties=resting)
+            # A look that read before the end of the pause may come after this one.
+            self._noted = "resumed"
 
     def _ended(self, name: str, task: asyncio.Task[None]) -> None:
         del self._running[name]
@@ -222,11 +253,13 @@ async def _is_needed(duty: _Duty) -> bool:
     return duty.is_needed is None or await duty.is_needed()
 
 
-async def marks_now(tx: Tx) -> tuple[dict[str, Mark], int]:
-    """Return the duties' marks by name, and the due clock."""
+async def marks_now(tx: Tx) -> tuple[dict[str, Mark], int, bool]:
+    """Return the duties' marks by name, the due clock, and whether the database is paused."""
     rows = await tx.all("select name, began_at, ended_at from duties")
     marks = {row["name"]: Mark(row["began_at"], row["ended_at"] or 0) for row in rows}
-    return marks, await due_now(tx)
+    state = await tx.one(NOW)
+    assert state is not None
+    return marks, int(state["now"]), state["paused_at"] is not None
 
 
 async def begin(tx: Tx, name: str, seen: Mark) -> int | None:

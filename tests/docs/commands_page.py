@@ -23,6 +23,7 @@ MORE: Mapping[str, str] = {
     "webhooks apply": "../how-to/webhooks-as-files.md",
     "backup": "../how-to/back-up.md",
     "restore": "../how-to/back-up.md",
+    "resume": "../how-to/back-up.md#what-to-know",
     "copy": "../how-to/back-up.md",
     "move": "../cells.md#moving-an-owner",
     "secrets init": "../explanation/security.md#when-a-key-is-lost-while-the-server-runs",

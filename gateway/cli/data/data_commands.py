@@ -24,6 +24,7 @@ from gateway.cli.data.target_filling import (
 )
 from gateway.cli.data.unfinished import unfinished
 from gateway.cli.moving.target import url_of
+from gateway.cli.pause import told_of_pause
 from gateway.domain.product_ownership import UNOWNED
 from gateway.records.values import dates
 from gateway.server import startup
@@ -158,6 +159,7 @@ async def restore(config: Config, arguments: Namespace, say: Say) -> None:
                 total = await fill(new, manifest.tables, upto, _batches(archive), seen, progress)
                 if arguments.pause:
                     await new.run(queue_transfer.pause_all)
+                paused = await new.run(told_of_pause)
                 await backup_keys.must_open(
                     new, config, manifest.keys if missing else None, place.ids
                 )
@@ -167,6 +169,8 @@ async def restore(config: Config, arguments: Namespace, say: Say) -> None:
     for note in new.notes:
         say(f"Note: {note}.")
     say(f"Restored {total:,} rows, as they were at {dates.show(manifest.made_at)}.")
+    for line in paused:
+        say(line)
     if missing and manifest.keys is None:
         say(f"Before you serve it, put the key file {backup_keys.shown(config)} back.")
 
@@ -194,6 +198,7 @@ async def copy(config: Config, arguments: Namespace, say: Say) -> None:
 
             async with transfer_ends.filling(target, startup.SOURCES, unowned=UNOWNED) as new:
                 total = await fill(new, source.tables, upto, departing(source), seen, progress)
+                paused = await new.run(told_of_pause)
                 await new.commit(source_is.hand_over)
                 source_is.done()
     for note in (*source.notes, *new.notes):
@@ -201,6 +206,8 @@ async def copy(config: Config, arguments: Namespace, say: Say) -> None:
     say(f"Copied {total:,} rows. {place.path} keeps its data and can no longer be served.")
     say("Set database.url to the new database, and serve it with the same key file:")
     say(f"  CARTEIRO_SECRETS__KEY_FILE={backup_keys.shown(config)}")
+    for line in paused:
+        say(line)
 
 
 async def _remember(config: Config, made_at: int, say: Say) -> None:

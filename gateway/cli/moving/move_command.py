@@ -26,6 +26,7 @@ from gateway.cli.moving.owner_copy import OwnerCopy
 from gateway.cli.moving.owner_removal import forget
 from gateway.cli.moving.standings import Found, Seen, find, has_arrived, hold_mail, release_mail
 from gateway.cli.moving.target import Address
+from gateway.cli.pause import must_not_be_paused
 from gateway.domain.privacy import certificates
 from gateway.server import startup
 from gateway.server.config import Config
@@ -87,10 +88,11 @@ async def take(
     if ends[0] == ends[1] or target.same(config, to_config):
         raise CannotStart("--to is the database that has the owner")
     # Both schemas are those of this program.
-    async with existing(config):
-        pass
-    async with filled(to_config):
-        pass
+    async with existing(config) as source, filled(to_config) as there:
+        if not arguments.cancel:
+            # What waits in a copy to look at would be sent there, or never.
+            await must_not_be_paused(source, ends[0])
+            await must_not_be_paused(there, ends[1])
     async with target.address(config, to_config) as address:
         if _place(config).engine == _place(to_config).engine == "postgres":
             await _live(config, to_config, email, arguments, say, ends=ends, address=address)

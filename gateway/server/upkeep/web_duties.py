@@ -95,6 +95,8 @@ class Batches:
     """The maximum number of rows in a transaction."""
     table: str | None = None
     """The table from which it deletes rows, by the clock that is behind."""
+    pausable: bool = False
+    """Whether it rests in a paused database, because others are told what it ends."""
 
 
 def expiring(name: str, seconds: float, rows: Expiry, most: int) -> Batches:
@@ -103,11 +105,11 @@ def expiring(name: str, seconds: float, rows: Expiry, most: int) -> Batches:
 
 
 BATCHES = (
-    Batches("quotes", 60.0, quotes.expire_quotes, 20),
+    Batches("quotes", 60.0, quotes.expire_quotes, 20, pausable=True),
     expiring("document-links", 86_400.0, document_links.EXPIRY, 200),
     Batches("carts", 3600.0, cart_lifecycle.purge, 200, "carts"),
     expiring("cart-quotas", 3600.0, cart_quotas.EXPIRY, 200),
-    Batches("orders", 60.0, order_verbs.expire, 1),
+    Batches("orders", 60.0, order_verbs.expire, 1, pausable=True),
     Batches("coupons", 3600.0, modals.purge_coupons, 100, "coupons"),
     expiring("checkouts", 600.0, repeats.EXPIRY, 100),
     Batches("webhook-secrets", 600.0, retention.expire_secrets, 100),
@@ -173,8 +175,9 @@ class Upkeep:
             db, deliveries_days=retention.deliveries_days, events_days=retention.events_days
         )
         self.duties = Duties(db, db.leadership())
-        for batches in BATCHES:
-            self.duties.once_every(batches.seconds, batches.name, partial(self.run_all, batches))
+        for one in BATCHES:
+            run = partial(self.run_all, one)
+            self.duties.once_every(one.seconds, one.name, run, pausable=one.pausable)
         if db.engine == "postgres":
             self.duties.once_every(RETENTION_SECONDS, "left-moves", partial(_left_moves, db))
         dependants = Dependants(db, RESOURCES)
@@ -196,16 +199,22 @@ class Upkeep:
         self.duties.when(
             partial(ordering.any_turning, db), "turning", partial(ordering.finish_all, db)
         )
+        # The pausable ones change what other installations may share, ask others or tell people.
         if further.registration is not None:
             names = further.registration
-            self.duties.once_every(NAMES_SECONDS, "cell-names", names.settle)
-            self.duties.once_every(RETENTION_SECONDS, "cell-register", names.register)
+            self.duties.once_every(NAMES_SECONDS, "cell-names", names.settle, pausable=True)
+            self.duties.once_every(
+                RETENTION_SECONDS, "cell-register", names.register, pausable=True
+            )
         if further.lookups is not None:
-            self.duties.once_every(PROOF_SECONDS, "hostnames", further.lookups.run_once)
+            self.duties.once_every(
+                PROOF_SECONDS, "hostnames", further.lookups.run_once, pausable=True
+            )
         if further.sweep_images is not None:
-            self.duties.once_every(RETENTION_SECONDS, "images", further.sweep_images)
+            self.duties.once_every(RETENTION_SECONDS, "images", further.sweep_images, pausable=True)
         if further.mailer is not None:
-            self.duties.when(further.mailer.any_due, "mails", further.mailer.run_once)
+            mailer = further.mailer
+            self.duties.when(mailer.any_due, "mails", mailer.run_once, pausable=True)
         self._scheduler = Scheduler(db.clock)
         self._looks = False
         """Whether the scheduler runs the duties; without the leadership they do nothing."""

@@ -17,6 +17,7 @@ from outbox.database.transaction import Tx
 from outbox.database.transfer import Snapshot, Table
 from outbox.errors import CannotStart
 from outbox.queue.state import creation_snapshots, deleted_webhooks, fanout_remainders, lanes
+from outbox.queue.upkeep import pause_mark
 
 LANES_AT_ONCE = 500
 EVENTS_AT_ONCE = 5_000
@@ -177,7 +178,8 @@ async def arrive(tx: Tx) -> None:
 
 
 async def pause_all(tx: Tx) -> None:
-    """Pause every webhook, so that a second installation sends nothing by itself."""
+    """Pause the database and every webhook: a second installation does nothing by itself."""
+    await pause_mark.pause(tx)
     await tx.run(_PAUSE, tx.now)
     await tx.run("update lanes set active = false")
     await tx.run("update notices set due_at = null")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import pytest
+from structlog.testing import capture_logs
 
 from outbox import database
 from outbox.clock import SystemClock
@@ -14,6 +15,7 @@ from outbox.database.leadership import Alone, Leadership
 from outbox.database.transaction import Database, Tx
 from outbox.errors import DatabaseUnavailable
 from outbox.ids import Ids
+from outbox.queue.upkeep import pause_mark
 from outbox.worker.duties import Duties, marks_now
 from outbox.worker.scheduler import Scheduler
 from tests.outbox.database.test_leadership import QUICK, end_session, leaders, the_one
@@ -246,4 +248,42 @@ async def test_a_duty_that_is_woken_runs_at_once_and_once_more_if_it_runs(db: Da
         go_on.release()
         await duties.idle()
     assert begun.locked()
+    await duties.stop()
+
+
+async def test_what_others_notice_rests_in_a_paused_database_until_it_is_resumed(
+    db: Database,
+) -> None:
+    runs: list[str] = []
+
+    async def needed() -> bool:
+        return True
+
+    def noting(name: str) -> Callable[[], Awaitable[None]]:
+        async def note() -> None:
+            runs.append(name)
+
+        return note
+
+    duties = Duties(db, Part(), 3600)
+    duties.once_every(3600, "sweep", noting("sweep"), pausable=True)
+    duties.when(needed, "mails", noting("mails"), "mail", pausable=True)
+    duties.once_every(3600, "purge", noting("purge"))
+    await db.write(pause_mark.pause)
+    with capture_logs() as lines:
+        for _ in range(2):
+            # Not even when a commit wakes it.
+            duties.wake("mails")
+            await duties.look()
+            await duties.idle()
+        assert runs == ["purge"]
+        assert await db.write(pause_mark.resume)
+        assert not await db.write(pause_mark.resume)
+        await duties.look()
+        # The look of the wake may be the one that begins it.
+        await until(lambda: len(runs) == 3)
+    assert sorted(runs) == ["mails", "purge", "sweep"]
+    assert [(line["event"], line["duties"]) for line in lines] == [
+        ("database_paused", ["sweep", "mails"]), ("database_resumed", ["sweep", "mails"]),
+    ]  # fmt: skip
     await duties.stop()

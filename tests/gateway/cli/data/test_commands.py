@@ -193,6 +193,21 @@ def test_an_empty_schema_is_no_data(folder: Path, target: str) -> None:
     assert emails(folder, target) == {ANA}
 
 
+def test_a_copy_stays_paused_until_it_is_resumed(folder: Path, empty_postgres: str) -> None:
+    paused = "It is paused: no webhook sends, no mail is sent"
+    assert paused not in done(folder, "restore", "b", "--overwrite")
+    assert done(folder, "resume") == "The database is not paused.\n"
+    assert paused in done(folder, "restore", "b", "--overwrite", "--pause")
+    # Its backups and copies are paused, too.
+    done(folder, "backup", "c")
+    assert paused in done(folder, "restore", "c", "--overwrite")
+    assert paused in done(folder, "copy", "--to", empty_postgres)
+    assert "Resumed: 0 waiting mails" in done(folder, "resume", url=empty_postgres)
+    assert done(folder, "resume", url=empty_postgres) == "The database is not paused.\n"
+    assert paused not in done(folder, "restore", "b", "--overwrite")
+    assert done(folder, "resume") == "The database is not paused.\n"
+
+
 def test_a_damaged_backup_changes_nothing(folder: Path, target: str) -> None:
     add(folder, "new@example.com", url=target)
     content = (folder / "b").read_bytes()

@@ -113,6 +113,18 @@ def test_what_does_not_fit(offline: Pair) -> None:
     assert "is missing; name one by --key-file" in done.stderr
 
 
+def test_a_copy_to_look_at_on_either_side(offline: Pair) -> None:
+    """Its mails would go out there, or those of the account never."""
+    # The command makes the schema there.
+    run(named(offline, "nobody@example.com"), status=1)
+    for url in (offline.house.url, offline.target):
+        changed(url, "update outbox_state set paused_at = 1")
+        refused(offline, f"{url} is paused; run `carteiro resume`")
+        refused(offline, "the owner is not leaving", "--cancel")
+        changed(url, "update outbox_state set paused_at = null")
+    assert "Moved" in run(offline)
+
+
 def test_a_server_that_runs(offline: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
     for url in (offline.house.url, offline.target):
         lock = File(Path(url.removeprefix("sqlite:///")), SystemClock(), True, "full")

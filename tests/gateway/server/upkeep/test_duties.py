@@ -8,12 +8,17 @@ import json
 import pkgutil
 import re
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack
+from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
+from structlog.testing import capture_logs
 
 import gateway
 import outbox
+from gateway.app import build_shared, build_watched, build_work
 from gateway.domain.accounts import api_keys, sessions, tokens, users
 from gateway.domain.accounts.credentials import Credentials
 from gateway.domain.storefront.stores import stores
@@ -21,7 +26,8 @@ from gateway.domain.storefront.stores.stores import STORES
 from gateway.records import idempotency
 from gateway.records.audit import Actor
 from gateway.records.record import check
-from gateway.server.config import Retention
+from gateway.server.config import Cell, Config, Images, Retention, Storefront
+from gateway.server.parts import PARTS
 from gateway.server.startup import SOURCES
 from gateway.server.telemetry.metrics import Metrics
 from gateway.server.upkeep.web_duties import BATCHES, Batches, Further, Upkeep
@@ -34,7 +40,7 @@ from outbox.durations import DAY
 from outbox.events import event_index
 from outbox.ids import Ids
 from outbox.queue.state import attempt_counts
-from outbox.queue.upkeep import erasure_requests
+from outbox.queue.upkeep import erasure_requests, pause_mark
 from tests.outbox.queue.upkeep.test_retention import Past
 from tests.support.clocks import Wall
 from tests.support.drain import ring
@@ -127,6 +133,8 @@ reserved_hosts
 owner or a duty."""
 CONTINUING = {"imports", "jobs", "lines", "turning"}
 """Duties that take nothing away: they continue what a process has left undone."""
+PAUSABLE = {"quotes", "orders", "mails", "images", "hostnames", "cell-names", "cell-register"}
+"""Duties that mail, ask others, change what installations share, or end what people are told of."""
 
 
 class Recording:
@@ -392,3 +400,27 @@ async def test_what_is_deleted_is_past_its_time_by_both_clocks(db_url: str, hour
     await upkeep.run_all(Batches("quotes", 1.0, unit, 5))
     assert abs(moments[1] - clock.wall()) < 60_000_000
     await db.close()
+
+
+@pytest.mark.parametrize("db_url", ["sqlite"], indirect=True)
+async def test_every_duty_is_declared_to_rest_in_a_paused_database_or_to_stay_inside_of_it(
+    db: Database, tmp_path: Path
+) -> None:
+    """Whoever adds a duty decides whether others notice what it does."""
+    config = msgspec.structs.replace(
+        Config(), images=Images(folder=str(tmp_path)), storefront=Storefront(verify_hostnames=True),
+        cell=Cell(name="one", directory="postgresql://127.0.0.1:1/none"),
+    )  # fmt: skip
+    await db.write(pause_mark.pause)
+    async with AsyncExitStack() as stack:
+        watched = build_watched(config, db, ring(), stack)
+        shared = build_shared(config, watched, PARTS, stack)
+        duties = build_work(config, watched, shared, ring(), "api", PARTS).upkeep.duties
+        duties.leadership.start()
+        with capture_logs() as lines:
+            await duties.look()
+            await duties.idle()
+        await duties.stop()
+    [resting] = [line["duties"] for line in lines if line["event"] == "database_paused"]
+    assert set(resting) == PAUSABLE
+    assert set(duties.names) == PAUSABLE | set(TEMPORARY.values()) | CONTINUING
