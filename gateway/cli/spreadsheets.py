@@ -57,9 +57,8 @@ async def import_(config: Config, arguments: Namespace, say: Say) -> None:
     async with existing(config) as db:
         actor = _actor(await user_of(db, arguments.owner))
         with nullcontext() if mend is None else unfinished(mend) as target:
-            received = await import_uploads.receive(
-                db, actor, entry, _pieces(Path(file)), choices=lambda: choices, end=db.write
-            )
+            sent = import_uploads.SentFile(_pieces(Path(file)), lambda: choices)
+            received = await import_uploads.receive(db, actor, entry, sent, end=db.write)
             job = await _ended(db, actor, received.id)
             await _tell(db, actor, job, say)
             if target is not None and (job.faulty or job.warnings):

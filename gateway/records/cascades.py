@@ -13,6 +13,7 @@ from gateway.records.resource import Cascade, Drop, Remove, Resource, Unset
 from gateway.records.store import slot, tally
 from outbox.clock import Clock
 from outbox.database.index_plans import by_index
+from outbox.database.moving_owners import is_here
 from outbox.database.pacing import JobPace
 from outbox.database.sql import IDS, items
 from outbox.database.transaction import Database, Tx
@@ -31,7 +32,8 @@ _DONE = "delete from pending_ends where owner_id = $1 and record_id = $2"
 # One row of each owner. Rows with a noun that only a newer version knows are left for it.
 _PENDING = f"""
 select p.owner_id, p.record_id, p.noun from pending_ends p join (
-  select owner_id, min(record_id) as record_id from pending_ends where noun in {IDS}
+  select owner_id, min(record_id) as record_id from pending_ends
+  where noun in {IDS} and {is_here("pending_ends.owner_id")}
   group by owner_id limit $2
 ) as firsts on firsts.owner_id = p.owner_id and firsts.record_id = p.record_id
 """

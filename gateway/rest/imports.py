@@ -21,7 +21,7 @@ from gateway.domain.imports.files import MOST_BYTES, MOST_COLUMNS, MOST_LINES
 from gateway.domain.imports.import_jobs import Import, LineFault
 from gateway.domain.imports.import_options import CHOICES, options_of
 from gateway.domain.imports.import_steps import ENTRIES
-from gateway.domain.imports.import_uploads import Choices
+from gateway.domain.imports.import_uploads import Choices, SentFile
 from gateway.records import idempotency
 from gateway.records.errors import Refusal
 from gateway.records.idempotency import Outcomes
@@ -208,9 +208,8 @@ def import_of(entry: Entry) -> Operation:
                 pass
             response = await end(_is_gone)
         else:
-            response = await import_uploads.receive(
-                db, caller, entry, pieces, choices=sent.choices, end=end, charset=sent.charset
-            )
+            file = SentFile(pieces, sent.choices, sent.charset)
+            response = await import_uploads.receive(db, caller, entry, file, end=end)
         return readable(caller, response)
 
     plural = "".join(word.capitalize() for word in resource.plural.split("-"))

@@ -12,7 +12,7 @@ import structlog
 from outbox.database.fair_limit import Crowded
 from outbox.database.pacing import JobPace
 from outbox.database.transaction import DUTIES, Database
-from outbox.errors import DatabaseUnavailable, OwnerElsewhere
+from outbox.errors import DatabaseUnavailable
 from outbox.queue.replays import job_steps, jobs, snapshot_steps
 from outbox.queue.replays.job_steps import Step
 from outbox.queue.replays.jobs import Job
@@ -75,9 +75,8 @@ class Recovering:
             return True
         try:
             return await self._move(job)
-        except (Crowded, OwnerElsewhere):
-            # Too many other scans of the installation wait; or the owner moves, and the job with
-            # him. The next round tries again.
+        except Crowded:
+            # Too many other scans of the installation wait; the next round tries again.
             return False
         except DatabaseUnavailable as error:
             if error.kind != "busy":

@@ -40,6 +40,7 @@ from outbox.database.transfer_ends import exclusive
 from outbox.errors import CannotStart
 from outbox.ids import Ids
 from outbox.queue.drain.fanout import fan_out
+from outbox.queue.state import lanes
 from outbox.queue.state.claimed_deliveries import NO_ROOM
 from outbox.queue.upkeep import owner_moves
 from outbox.queue.upkeep.owner_moves import MoveState
@@ -270,6 +271,7 @@ class Move:
                 if await owner_moves.is_fanned_out(tx, self._owner_id):
                     return
                 await fan_out(tx, NO_ROOM)
+                await lanes.wake_noted(tx)
 
 
 async def _ring(database: Exclusive, config: Config) -> KeyRing | None:

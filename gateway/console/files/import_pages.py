@@ -54,8 +54,7 @@ async def upload(request: web.Request, visitor: SignedIn, form: Upload) -> web.S
             db,
             visitor.actor,
             entry,
-            form.pieces,
-            choices=import_uploads.Choices,
+            import_uploads.SentFile(form.pieces, import_uploads.Choices),
             end=db.write,
             held=True,
         )

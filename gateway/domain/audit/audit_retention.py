@@ -2,6 +2,7 @@
 
 from outbox.database import times
 from outbox.database.index_plans import by_index
+from outbox.database.moving_owners import is_here
 from outbox.database.pacing import JobPace
 from outbox.database.transaction import DUTIES, Database, Tx
 from outbox.durations import DAY
@@ -12,8 +13,8 @@ OWNERS = 100
 
 # An entry has no index by its time alone, which each write would have to keep: the first entry of
 # each owner tells whether there is anything to delete.
-_OWNERS = """
-select u.id from users u where u.id > $1
+_OWNERS = f"""
+select u.id from users u where u.id > $1 and {is_here("u.id")}
   and (select min(a.id) from audit a where a.owner_id = u.id) < $2
 order by u.id limit $3
 """

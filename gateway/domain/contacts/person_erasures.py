@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from msgspec import Struct, json
 
+from outbox.database.moving_owners import is_here
 from outbox.database.sql import AMONG_IDS, IDS, items
 from outbox.database.transaction import Row, Tx
 
@@ -112,12 +113,14 @@ select id from (
   select id, put_aside, row_number() over (partition by owner_id order by put_aside, id) as turn
   from person_erasures
   where stage in ('lines', 'records', 'responses') and not (id {AMONG_IDS})
+    and {is_here("person_erasures.owner_id")}
 ) as waiting where turn = 1 order by put_aside, id limit $2
 """
 _PUT_ASIDE = "update person_erasures set put_aside = put_aside + 1 where id = $1 and put_aside < $2"
-_IN_STAGE = """
+_IN_STAGE = f"""
 select id from person_erasures
-where stage in ('log', 'files') and stage = $1 and id > $2 order by id limit $3
+where stage in ('log', 'files') and stage = $1 and id > $2 and {is_here("person_erasures.owner_id")}
+order by id limit $3
 """
 _SOME = (
     f"select {_COLUMNS} from person_erasures where id in {IDS} order by id /*postgres for update*/"

@@ -187,18 +187,9 @@ async def complete(tx: Tx, import_id: str, upload: Upload) -> None:
 
 async def discard(db: Database, import_id: str) -> None:
     """Delete an upload with its lines, unless it is complete."""
-    if await db.write(_abandon, import_id):
+    if await db.write(_end, import_id, "cancelled", None, "('uploading')"):
         await clear(db, import_id)
         await db.write(_forget, import_id)
-
-
-async def _abandon(tx: Tx, import_id: str) -> int:
-    return await tx.run(
-        """update imports set state = 'cancelled', finished_at = $2
-        where id = $1 and state = 'uploading'""",
-        import_id,
-        tx.now,
-    )
 
 
 async def _forget(tx: Tx, import_id: str) -> None:
@@ -254,10 +245,10 @@ async def fail(tx: Tx, import_id: str, reason: str) -> None:
     await _end(tx, import_id, "failed", reason)
 
 
-async def _end(tx: Tx, import_id: str, state: str, reason: str | None) -> None:
-    await tx.run(
+async def _end(tx: Tx, import_id: str, state: str, reason: str | None, of: str = OPEN) -> int:
+    return await tx.run(
         f"""update imports set state = $2, reason = $3, finished_at = $4
-        where id = $1 and state in {OPEN}""",
+        where id = $1 and state in {of}""",
         import_id, state, reason, tx.now,
     )  # fmt: skip
 

@@ -43,35 +43,42 @@ class Choices:
     complete: bool = True
 
 
+@dataclass(frozen=True, slots=True)
+class SentFile:
+    """A file, its encoding if the client names one, and the choices, complete after the file."""
+
+    pieces: AsyncIterator[bytes]
+    choices: Callable[[], Choices]
+    charset: str = ""
+
+
 async def receive(
     db: Database,
     actor: Actor,
     entry: Entry,
-    pieces: AsyncIterator[bytes],
+    sent: SentFile,
     *,
-    choices: Callable[[], Choices],
     end: Callable[[Callable[[Tx], Awaitable[Import]]], Awaitable[R]],
-    charset: str = "",
     held: bool = False,
 ) -> R:
     """Store the lines of a file and let its import run; return what `end` makes of it.
 
-    `choices` are complete after the file: in a form they may follow it. With `held` it waits, until
-    a person has chosen the columns. `end` writes the last unit: `db.write`, or once for a key.
+    With `held` it waits until a person has chosen the columns. `end` writes the last unit:
+    `db.write`, or once for a key.
     Nothing is left of a file that is refused, or whose unit `end` did not run. Raises forbidden,
     conflict, validation_error, and the errors of `end`.
     """
     import_id = await db.write(import_jobs.begin, actor, entry.resource.plural)
     runs = False
     try:
-        source = Source(entry.resource, charset)
+        source = Source(entry.resource, sent.charset)
         shown = Shown()
-        store = _Store(db, import_id, _keeps(source, entry.resource, choices, held), shown)
-        async for piece in pieces:
+        store = _Store(db, import_id, _keeps(source, entry.resource, sent.choices, held), shown)
+        async for piece in sent.pieces:
             await store.take(partial(source.feed, piece))
         await store.take(source.end, last=True)
         file = source.file
-        last = choices()
+        last = sent.choices()
         fields = [""] * len(file.headings) if held else _fields(source, entry.resource, last.named)
         _be_patient()
 
@@ -102,7 +109,7 @@ async def receive(
         _be_patient()
         await import_jobs.discard(db, import_id)
         # A browser reads the response only after it has sent the whole file.
-        async for _ in pieces:
+        async for _ in sent.pieces:
             pass
         raise
     except BaseException:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from gateway.domain.imports.import_jobs import OPEN, Import, import_of
 from outbox.database import times
+from outbox.database.moving_owners import is_here
 from outbox.database.transaction import Tx
 from outbox.durations import DAY, HOUR
 
@@ -23,6 +24,7 @@ async def turns(tx: Tx, most: int) -> Sequence[Import]:
           and not exists (
             select 1 from imports o where o.owner_id = i.owner_id and o.lines_left = true
               and (o.state = 'running' or o.state not in {OPEN}) and o.id < i.id)
+          and {is_here("i.owner_id")}
         order by i.paced_at, i.id limit $1""",
         most,
     )

@@ -8,6 +8,7 @@ from gateway.domain.sales.orders import EXPIRED, ORDERS, TRANSITIONS
 from gateway.records import actions
 from gateway.records.audit import Actor
 from gateway.records.record import Draft, Record
+from outbox.database.moving_owners import is_here
 from outbox.database.transaction import Tx
 
 
@@ -26,9 +27,10 @@ async def cancel(tx: Tx, actor: Actor, record_id: str, draft: Draft) -> Record:
     return await _end(tx, actor, invoice, order, "canceled", draft.values.get("reason"))
 
 
-_EXPIRING = """
+_EXPIRING = f"""
 select id, owner_id from orders
-where status = 'pending' and expires_at <= $1 order by expires_at limit $2
+where status = 'pending' and expires_at <= $1 and {is_here("orders.owner_id")}
+order by expires_at limit $2
 """
 
 

@@ -12,6 +12,7 @@ from gateway.records.record import Draft, Record, record_of
 from gateway.records.resource import BY_TIME, DerivedColumn, Field, Filter, Resource
 from gateway.records.values import dates, formats, instants, numbers
 from gateway.records.values.dates import Moment
+from outbox.database.moving_owners import is_here
 from outbox.database.transaction import Tx
 from outbox.durations import DAY, HOUR
 
@@ -225,7 +226,8 @@ async def convert(tx: Tx, actor: Actor, record_id: str, draft: Draft) -> Record:
 
 _LAPSING = f"""
 select {settled_rows.columns(QUOTES)} from quotes
-where status = 'sent' and lapses_at <= $1 order by lapses_at limit $2
+where status = 'sent' and lapses_at <= $1 and {is_here("quotes.owner_id")}
+order by lapses_at limit $2
 /*postgres for update skip locked*/
 """
 _LOOK_LATER = "update quotes set lapses_at = $2 where id = $1"

@@ -10,12 +10,13 @@ A run reads what waits outside the transactions, page by page and the latest fir
 replays, which stay outside the lines, delay no other write. While the lane is inactive and no
 request is under way, the time of a waiting delivery can only become earlier, so a run that begins
 then reads all of them.
+
+It is one module because turning on, turning off and the repair rely on the same marks of a lane.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal
 
@@ -23,9 +24,9 @@ import structlog
 
 from outbox.database import locks
 from outbox.database.index_plans import by_index
+from outbox.database.moving_owners import is_here
 from outbox.database.sql import AMONG_IDS, IDS, items
 from outbox.database.transaction import DUTIES, Database, Row, Tx, patience
-from outbox.errors import OwnerElsewhere
 from outbox.queue.state import head_deliveries, lanes
 
 BATCH = 150
@@ -82,7 +83,10 @@ STANDING = """
 select w.ordered, w.version, l.joined from webhooks w join lanes l on l.webhook_id = w.id
 where w.id = $1 and l.turning
 """
-UNFINISHED = f"select webhook_id from lanes where turning order by webhook_id limit {TURNING}"
+UNFINISHED = f"""
+select webhook_id from lanes where turning and {is_here("lanes.owner_id")}
+order by webhook_id limit {TURNING}
+"""
 
 HELD = f"""
 select id, webhook_id, record_id, seq from deliveries /*sqlite indexed by deliveries_held*/
@@ -173,9 +177,7 @@ async def any_turning(db: Database) -> bool:
 async def finish_all(db: Database) -> None:
     """Finish all changes that `begin` has begun."""
     for webhook_id in await db.read(_turning):
-        # Another one may be of an owner who moves, who does the rest where he arrives.
-        with suppress(OwnerElsewhere):
-            await finish(db, webhook_id)
+        await finish(db, webhook_id)
 
 
 async def heal(db: Database, webhook_id: str = "", holder: str = DUTIES) -> int:

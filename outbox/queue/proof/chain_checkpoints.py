@@ -17,6 +17,7 @@ import msgspec
 
 from outbox.database import locks, times
 from outbox.database.index_plans import by_index
+from outbox.database.moving_owners import is_here
 from outbox.database.transaction import Row, Tx
 from outbox.sending import ed25519
 from outbox.webhooks import signing_keys
@@ -59,12 +60,14 @@ PAGE = """
 select number, created_at, key_id, webhooks, body from checkpoints
 where owner_id = $1 and number < $2 order by number desc limit $3
 """
-OWNERS = """
+OWNERS = f"""
 select owner_id from (
-  select distinct owner_id from webhooks where owner_id > $1 order by owner_id limit $2) as live
+  select distinct owner_id from webhooks where owner_id > $1 and {is_here("webhooks.owner_id")}
+  order by owner_id limit $2) as live
 union
 select owner_id from (
-  select distinct owner_id from chain_ends where owner_id > $1 order by owner_id limit $2) as ended
+  select distinct owner_id from chain_ends where owner_id > $1 and {is_here("chain_ends.owner_id")}
+  order by owner_id limit $2) as ended
 order by owner_id limit $2
 """
 # The last one of each owner stays, because the next one continues it.

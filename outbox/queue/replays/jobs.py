@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from outbox.database import locks, times
+from outbox.database.moving_owners import is_here
 from outbox.database.transaction import Row, Tx
 from outbox.durations import DAY
 from outbox.queue.replays import job_selection
@@ -234,13 +235,15 @@ async def listed(tx: Tx, webhook_id: str, most: int = 20) -> list[Job]:
 async def running(tx: Tx, most: int = 100, *, after: str = "", snapshots: bool = True) -> list[Job]:
     """Return jobs that run at active webhooks, those behind the id `after`, the oldest first.
 
+    A job of an owner who moves waits until he has arrived.
+
     Without `snapshots`, only those that replay events.
     """
     rows = await tx.all(
         f"""
         select {_COLUMNS} from jobs where state = 'running' and webhook_id in (
           select webhook_id from lanes where active = true)
-        and ($2 or kind <> 'snapshot') and id > $3
+        and {is_here("jobs.owner_id")} and ($2 or kind <> 'snapshot') and id > $3
         order by id limit $1
         """,
         most,

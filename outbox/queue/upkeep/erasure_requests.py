@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from outbox.database.index_plans import by_index
+from outbox.database.moving_owners import is_here
 from outbox.database.sql import IDS, ITEMS, items
 from outbox.database.transaction import Tx
 from outbox.queue.state import fanout_remainders
@@ -26,9 +27,10 @@ insert into erasures (id, owner_id, record_ids, kept_names, upto_pos, seq, creat
 values ($1, $2, $3, $4, (select coalesce(max(pos), 0) from events), 0, $5, $6)
 """
 ANY_OPEN = "select 1 as one from erasures where error is null and done_at is null limit 1"
-OPEN = """
+OPEN = f"""
 select id, owner_id, record_ids, kept_names, upto_pos, seq, subject, put_aside from erasures
-where id > $1 and error is null and done_at is null order by id limit $2
+where id > $1 and error is null and done_at is null and {is_here("erasures.owner_id")}
+order by id limit $2
 """
 PUT_ASIDE = "update erasures set put_aside = put_aside + 1 where id = $1 and put_aside < $2"
 FAIL = "update erasures set error = $2 where id = $1"

@@ -7,6 +7,8 @@ say by themselves what they waited for before.
 A move between servers that run has three more states. In the source he is first copying, while he
 uses it as always, then resting: his records accept no writes, and the last requests of his webhooks
 settle. In the target he is arriving.
+
+It is one module because both kinds of moves hold, number and release the same rows.
 """
 
 from __future__ import annotations

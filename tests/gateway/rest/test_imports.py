@@ -15,6 +15,7 @@ from gateway.domain import record_origins
 from gateway.domain.contacts import contacts
 from gateway.domain.imports import import_jobs, import_steps, import_uploads, outcomes, upkeep
 from gateway.domain.imports.import_steps import ENTRIES
+from gateway.domain.imports.import_uploads import SentFile
 from gateway.domain.imports.importing import Importing
 from gateway.records.audit import Actor
 from outbox.database.transaction import Database, Tx
@@ -408,8 +409,8 @@ async def test_an_import_stays_when_the_outcome_of_its_commit_is_unknown(
 
     with pytest.raises(DatabaseUnavailable):
         await import_uploads.receive(
-            api.db, Actor(ana.user_id, "session"), ENTRIES["contacts"], pieces(),
-            choices=import_uploads.Choices, end=lost,
+            api.db, Actor(ana.user_id, "session"), ENTRIES["contacts"],
+            SentFile(pieces(), import_uploads.Choices), end=lost,
         )  # fmt: skip
     await Importing(api.db).run_once()
     assert (await ana.get("/api/contacts")).body["total"] == 1
@@ -482,8 +483,9 @@ async def test_a_held_import_waits_between_its_dry_run_and_its_start(
         yield text.encode()
 
     received = await import_uploads.receive(
-        api.db, actor, ENTRIES["contacts"], pieces("Nome\nAna\n\nBia\n"), held=True,
-        choices=import_uploads.Choices, end=api.db.write,
+        api.db, actor, ENTRIES["contacts"],
+        SentFile(pieces("Nome\nAna\n\nBia\n"), import_uploads.Choices),
+        held=True, end=api.db.write,
     )  # fmt: skip
     job_id = received.id
     for dry_run, state, total in ((True, "waiting", 0), (True, "waiting", 0), (False, "done", 2)):

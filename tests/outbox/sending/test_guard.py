@@ -167,6 +167,28 @@ async def test_dead_names_leave_threads_to_others(monkeypatch: pytest.MonkeyPatc
     await asyncio.gather(*asking, return_exceptions=True)
 
 
+@pytest.mark.slow
+async def test_a_name_that_failed_once_does_not_wait_for_dead_names(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("outbox.sending.lookups.DEADLINE_SECONDS", HANG_SECONDS)
+    monkeypatch.setattr("outbox.sending.lookups.SLOW_SECONDS", 0.01)
+    names, clock = Names(), Clock()
+    guard = guarded(names, clock)
+    all_names = [*(f"dead{n}" for n in range(100)), "good"]
+    # The name servers failed for a moment.
+    await asyncio.gather(*(guard.resolve(name, 443) for name in all_names), return_exceptions=True)
+    names.answers["good"] = ["1.1.1.1"]
+    clock.ahead += FAILED_SECONDS
+    slow = threading.Event()
+    names.wait = lambda host: host.startswith("dead") and slow.wait(HANG_SECONDS)
+    asking = [asyncio.create_task(guard.resolve(name, 443)) for name in all_names]
+    assert await asking[-1]
+    assert not any(task.done() for task in asking[:-1])
+    slow.set()
+    await asyncio.gather(*asking, return_exceptions=True)
+
+
 async def test_closing_abandons_running_look_ups() -> None:
     names = Names(slow=["1.1.1.1"])
     names.hold.clear()

@@ -9,6 +9,7 @@ from outbox import webhooks
 from outbox.database.transaction import Database, Tx
 from outbox.queue.state.policy import Schedule
 from tests.support.drain import OWNER, Inbox, add_webhook, drain, inbox, make, make_many, ring, rows
+from tests.support.receiver import Visit, hostile
 
 DELIVERIES = "select * from deliveries order by seq, id"
 ATTEMPTS = "select * from attempts order by delivery_id, number"
@@ -122,6 +123,38 @@ async def test_shutdown_cuts_a_hanging_send_and_it_is_sent_after_the_next_start(
             await running.watch.until("delivery_finished")
         attempts = await db.read(rows, ATTEMPTS)
         assert [a["outcome"] for a in attempts] == ["aborted", "success"]
+
+
+@pytest.mark.slow
+async def test_a_response_that_has_begun_counts_when_its_send_is_cut(db: Database) -> None:
+    """Its status says that the receiver has the event; to send it again would double it."""
+    begun = asyncio.Event()
+
+    async def answer(visit: Visit) -> None:
+        await visit.request()
+        await visit.write(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf")
+        begun.set()
+        await asyncio.Event().wait()
+
+    key = ring()
+    async with hostile(answer) as there:
+        await add_webhook(db, key, there.url)
+        for turns in (64, 512, 4_096):
+            begun.clear()
+            async with drain(db, key) as running:
+                await db.write(make, "r1")
+                await begun.wait()
+                # So many turns of the loop later the head has been read, if not on a busy machine.
+                for _ in range(turns):
+                    await asyncio.sleep(0)
+                await running.worker.drain(0.0)
+            *_, attempt = await db.read(rows, "select * from attempts order by started_at")
+            if attempt["outcome"] == "success":
+                break
+        assert (attempt["outcome"], attempt["status"]) == ("success", 200)
+        assert (bytes(attempt["response_body"]), attempt["truncated"]) == (b"half", 1)
+        states = await db.read(rows, "select * from deliveries where attempts > 0")
+        assert "delivered" in [row["state"] for row in states]
 
 
 async def _only_webhook(db: Database) -> str:

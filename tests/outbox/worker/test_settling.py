@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, cast
 
+import pytest
+
 from outbox.database.transaction import Batch, Database
-from outbox.errors import DatabaseUnavailable, OutcomeUnknown
+from outbox.errors import DatabaseUnavailable, OutcomeUnknown, OwnerElsewhere
 from outbox.queue.drain.settle import Settlement
 from outbox.queue.state.claimed_deliveries import Result
 from outbox.queue.state.policy import again
@@ -25,12 +28,16 @@ class HeldLanes:
         self.held: set[str] = set()
         self.settled: list[str] = []
         self.down = False
+        self.moving: set[str] = set()
+        """Webhooks of owners whose rows refuse each change."""
         self.silent = False
         """Whether COMMIT gets no reply."""
 
     async def write(self, _: Any, batch: list[Result]) -> Settlement:
         if self.down:
             raise DatabaseUnavailable("busy", "for a test")
+        if any(s.delivery.webhook_id in self.moving for s in batch):
+            raise OwnerElsewhere
         deferred = [s for s in batch if s.delivery.webhook_id in self.held]
         there = [s.delivery.id for s in batch if s.delivery.webhook_id not in self.held]
         done = [delivery_id for delivery_id in there if delivery_id not in self.settled]
@@ -81,3 +88,21 @@ async def test_many_results_are_recorded_in_batches_in_their_order() -> None:
     assert await settling.write() == float("inf")
     assert lanes.settled == [f"r{n}" for n in range(5)]
     assert not settling
+
+
+@pytest.mark.parametrize("more", [False, True])
+async def test_an_owner_who_moves_holds_up_no_result_of_others(more: bool) -> None:
+    """His claims are taken away, so that his results count as those of another worker."""
+    lanes = HeldLanes()
+    lanes.moving = {"moving"}
+    settling = Settling(cast(Database, lanes), Stopped())
+    for n in range(4):
+        settling.put(result(f"r{n}", "moving" if n == 1 else "idle"))
+
+    async def with_a_claim(batch: Sequence[Result]) -> Settlement:
+        return await lanes.write(None, [*batch])
+
+    assert await settling.write(with_a_claim if more else None) is not None
+    assert lanes.settled == ["r0", "r2", "r3"]
+    assert (settling.unwritten, settling.unstored) == (0, set())
+    assert lanes.observer.counts["fenced"] == 1

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 
 import pytest
+from aiohttp import web
 
 from outbox.clock import SystemClock
 from outbox.database.ownership import OUTBOX
@@ -16,12 +17,14 @@ from outbox.database.transaction import Row, Tx
 from outbox.database.transfer import Place
 from outbox.errors import CannotStart, OwnerElsewhere
 from outbox.ids import Ids
+from outbox.queue.state import lanes
 from outbox.queue.upkeep import owner_moves
 from outbox.queue.upkeep.owner_moves import MoveState, State
 from tests.support.cluster import UNSYNCED, own_server
 from tests.support.databases import PostgresServer
-from tests.support.drain import OWNER, add_webhook, make, ring
+from tests.support.drain import OWNER, Inbox, add_webhook, drain, inbox, make, ring
 from tests.support.movers import opened
+from tests.support.receiver import Answer
 from tests.support.waiting import until
 
 OTHER = "f" * 24
@@ -85,6 +88,38 @@ async def test_a_process_that_knows_nothing_is_refused(url: str, state: State) -
         for statements in guards.dropped(["webhooks"], OWNER):
             await beside.execute(statements)
         assert await db.write(rename, OWNER) == 1
+
+
+@pytest.mark.slow
+async def test_a_note_of_an_owner_who_leaves_keeps_no_delivery_of_others_waiting(url: str) -> None:
+    """The note of a node that found his lane locked, which nobody can take any more."""
+    async with AsyncExitStack() as stack:
+        db = await opened(url)
+        stack.push_async_callback(db.close)
+        box = await stack.enter_async_context(inbox())
+        box.answer = once_down(box)
+        note = "insert into wakes (webhook_id) select id from webhooks where owner_id = $1"
+        await db.write(run, note, OWNER)
+        place = Place(url, SystemClock(), Ids())
+        beside = await stack.enter_async_context(open_beside(place))
+        await beside.execute(guards.at_source(OUTBOX, Guarded("wakes", (), True), OWNER))
+        await beside.step(owner_moves.stand, OWNER, MoveState("leaving", "m", "there"))
+        with pytest.raises(OwnerElsewhere):
+            await db.write(lanes.wake_noted)
+        running = await stack.enter_async_context(drain(db, ring()))
+        await running.webhook(box.url, owner=OTHER)
+        await db.write(make, "r", owner=OTHER)
+        await running.watch.until("delivery_finished")
+        assert len(box.got) == 2
+
+
+def once_down(box: Inbox) -> Answer:
+    """Return the answer of a receiver that fails once."""
+
+    async def answer(_: web.Request) -> web.Response:
+        return web.Response(status=500 if len(box.got) == 1 else 200)
+
+    return answer
 
 
 async def test_one_move_at_a_time(url: str) -> None:

@@ -14,6 +14,7 @@ from outbox.queue.drain.fanout import FannedOut, fan_out
 from outbox.queue.state import lanes
 from outbox.queue.state.claimed_deliveries import Capacity
 from outbox.queue.state.creation_snapshots import forget_since
+from outbox.queue.upkeep import owner_moves
 from outbox.sending.request import new_secret
 from outbox.webhooks import Draft
 from tests.support.drain import (
@@ -115,6 +116,7 @@ async def test_fan_out_waits_for_no_lane(db: Database) -> None:
     done = await db.write(fan_out, NONE)
     assert done.noted
     assert await db.write(lanes.wake_noted), "it is still held"
+    assert not await db.read(owner_moves.is_fanned_out, OWNER), "a move waits for the note"
     due = {r["webhook_id"]: r["due_at"] for r in await db.read(rows, "select * from lanes")}
     assert due[free]
     assert due[held] is None
@@ -124,6 +126,7 @@ async def test_fan_out_waits_for_no_lane(db: Database) -> None:
     due = {r["webhook_id"]: r["due_at"] for r in await db.read(rows, "select * from lanes")}
     assert due[held]
     assert await db.read(rows, "select * from wakes") == []
+    assert await db.read(owner_moves.is_fanned_out, OWNER)
 
 
 @POSTGRES
