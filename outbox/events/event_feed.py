@@ -6,6 +6,7 @@ An event's id is its place in the feed, so a receiver can continue after its las
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from outbox.database import times
 from outbox.database.transaction import Row, Tx
 
 SCANNED = 10_000
@@ -49,6 +50,7 @@ from events where {_OWN} and seq > $2 and seq <= $3 and occurred_at >= $4 {{name
 order by seq limit $5
 """
 _END = 2**62
+_EVER = -_END
 
 
 async def page(
@@ -57,16 +59,16 @@ async def page(
     *,
     after: str = "",
     names: Sequence[str] | None = None,
-    since: int,
+    age: int,
     limit: int,
 ) -> FeedPage:
-    """Return up to `limit` events after the event `after`, none older than `since`, no test events.
+    """Return up to `limit` events after the event `after`, no test events.
 
     With `names`, return only these: a page may then be short or empty and still have a next page.
-    `after` may be older than `since` and deleted: the page then starts with the oldest kept event.
-    Raise UnknownPlace.
+    Without `after`, or after an event that was deleted because it is older than `age`, the page
+    starts with the first event that is not. Raise UnknownPlace.
     """
-    start = await _start(tx, owner_id, after, since) if after else 0
+    start, since = await _start(tx, owner_id, after, age)
     bound = None
     if names:
         bound = await tx.one(_BOUND, owner_id, start, SCANNED - 1)
@@ -85,16 +87,21 @@ async def page(
     return FeedPage(entries, after or None if last is None else last["id"], False)
 
 
-async def _start(tx: Tx, owner_id: str, after: str, since: int) -> int:
-    """Return the seq of an event; 0 when it is older than all kept events."""
-    row = await tx.one(_SEQ, after, owner_id)
-    if row is None:
-        # An id begins with the milliseconds of its creation.
-        if int(after[:12], 16) * 1000 < since:
-            return 0
+async def _start(tx: Tx, owner_id: str, after: str, age: int) -> tuple[int, int]:
+    """Return the seq after which a page starts, and the time of the oldest event that it shows.
+
+    Behind a kept event nothing is left out for its time: a page would pass for ever what a clock
+    that is wrong for a moment hides.
+    """
+    row = await tx.one(_SEQ, after, owner_id) if after else None
+    if row is not None:
+        # An event that is not in the feed yet has no successor in it.
+        return _END if row["seq"] is None else int(row["seq"]), _EVER
+    since = await times.earlier(tx) - age
+    # An id begins with the milliseconds of its creation.
+    if after and int(after[:12], 16) * 1000 >= since:
         raise UnknownPlace
-    # An event that is not in the feed yet has no successor in it.
-    return _END if row["seq"] is None else int(row["seq"])
+    return 0, since
 
 
 def entry_of(row: Row, body: bytes | None) -> Entry:

@@ -140,7 +140,10 @@ class Contexts:
         self._made: OrderedDict[str, asyncio.Future[ssl.SSLContext]] = OrderedDict()
 
     async def of(self, pem: str) -> ssl.SSLContext:
-        """Return the context of a certificate. Raise ssl.SSLError."""
+        """Return the context of a certificate. Raise ssl.SSLError, OSError, ValueError.
+
+        One that could not be made is tried again: the file of authorities may be there by then.
+        """
         making = self._made.get(pem)
         if making is None:
             making = asyncio.ensure_future(asyncio.to_thread(self._make, pem))
@@ -151,7 +154,7 @@ class Contexts:
         try:
             # Shielded: other requests may wait for the same context.
             return await asyncio.shield(making)
-        except (ssl.SSLError, OSError):
+        except Exception:
             self._made.pop(pem, None)
             raise
 

@@ -29,9 +29,8 @@ async def page(
     known = None if names is None else tuple(name for name in EVENT_NAMES if name in names)
     try:
         return await event_feed.page(
-            tx, actor.owner_id, after=after, names=known, since=tx.now - days * DAY,
-            limit=limit,
-        )  # fmt: skip
+            tx, actor.owner_id, after=after, names=known, age=days * DAY, limit=limit
+        )
     except UnknownPlace:
         raise _unknown() from None
 

@@ -118,7 +118,7 @@ class Chain:
         """Check the next attempt."""
         if self.fault is not None:
             return
-        if not self._pass_gaps():
+        if not self._pass_gaps(row):
             return
         if row is None:
             self._changed(key, "its key is damaged")
@@ -145,7 +145,8 @@ class Chain:
             return
         if not self._pass_gaps():
             return
-        if self.head is None and not self.place and not any(map(self._recent, self.noted)):
+        recent = any(self._is_recent(noted.at) for noted in self.noted)
+        if self.head is None and not self.place and not recent:
             # Retention has deleted all of a deleted webhook.
             self.expired += len(self.noted)
         elif self.head is None:
@@ -155,20 +156,20 @@ class Chain:
         elif self.head != (self.place, self.before.hex()):
             self._missing("the rows do not end as the record of the chain's end")
 
-    def _pass_gaps(self) -> bool:
-        """Pass the gaps that follow; return whether they are right."""
+    def _pass_gaps(self, behind: Row | None = None) -> bool:
+        """Pass the gaps that follow, up to the row `behind` them; return whether they are right."""
         while self.gaps and self.gaps[0].first == self.place + 1:
             gap = self.gaps.pop(0)
-            newest = self.began if self.last is None else self.last["started_at"]
+            before = self.began if self.last is None else self.last["started_at"]
             self.place, self.before = gap.last, gap.digest
-            if self.past is not None and newest is not None and newest > self.past + SLACK:
+            if self._is_recent(before, behind):
                 self._missing(
                     "the row is missing, and newer than what retention deletes", gap.first
                 )
                 return False
             while self.noted and self.noted[0].place <= gap.last:
                 noted = self.noted.pop(0)
-                if self._recent(noted):
+                if self._is_recent(noted.at, behind):
                     self._missing(
                         "the row is missing, and newer than what retention deletes", noted.place
                     )
@@ -184,9 +185,14 @@ class Chain:
                     self.confirmed += 1
         return True
 
-    def _recent(self, noted: Noted) -> bool:
-        """Return whether the noted attempt is newer than what retention deletes."""
-        return self.past is not None and noted.at is not None and noted.at > self.past + SLACK
+    def _is_recent(self, at: int | None, behind: Row | None = None) -> bool:
+        """Return whether an attempt of this time is newer than what retention deletes.
+
+        It is as old as the row behind it, whatever clock was ahead meanwhile.
+        """
+        if behind is not None and isinstance(behind["started_at"], int):
+            at = None if at is None else min(at, behind["started_at"])
+        return self.past is not None and at is not None and at > self.past + SLACK
 
     def _missing(self, what: str, place: int | None = None) -> None:
         delivery_id = None if self.last is None else self.last["delivery_id"]

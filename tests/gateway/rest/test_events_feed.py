@@ -9,14 +9,17 @@ from typing import Any
 
 import pytest
 
-from gateway.domain.webhooks import webhooks
+from gateway.domain.webhooks import feed, webhooks
 from gateway.records.audit import Actor
 from gateway.server.config import Config, Limits, Retention
 from outbox.database.transaction import Database, Row, Tx
 from outbox.events import event_feed
+from outbox.events.event_feed import FeedPage
 from outbox.queue.drain.fanout import fan_out
 from outbox.queue.state.claimed_deliveries import Capacity
-from tests.support.drain import add_webhook
+from tests.support.clocks import Wall
+from tests.support.databases import open_fresh
+from tests.support.drain import OWNER, add_webhook, make
 from tests.support.rest import Person, Reply, RestApi
 from tests.support.site import serving
 
@@ -142,6 +145,30 @@ async def test_events_past_the_retention_are_left_out(db: Database) -> None:
         )  # fmt: skip
         await fanned_out(api)
         assert [event["recordId"] for event in (await read(ana))["data"]] == [new]
+
+
+@pytest.mark.parametrize("days", [-31, 31])
+async def test_a_clock_that_is_wrong_for_a_moment_hides_no_event(db_url: str, days: int) -> None:
+    """A poll must not pass for ever what it does not show."""
+    clock, actor = Wall(), Actor(OWNER, "api_key")
+    db = await open_fresh(db_url, clock)
+
+    async def after(place: str) -> FeedPage:
+        return await db.read(feed.page, actor, after=place, names=None, limit=10, days=30)
+
+    first = await db.write(make, "first")
+    clock.offset = days * DAY
+    await db.write(make, "meanwhile")
+    clock.offset = 0
+    await db.write(make, "last")
+    await db.write(fan_out, ROOM)
+    clock.offset = max(days, 0) * DAY
+    page = await after(first)
+    assert [entry.record_id for entry in page.entries] == ["meanwhile", "last"]
+    assert [entry.record_id for entry in (await after("")).entries][-1] == "last"
+    clock.offset = 0
+    assert (await after(page.place or "")).entries == []
+    await db.close()
 
 
 async def test_types(api: RestApi, ana: Person) -> None:

@@ -265,9 +265,15 @@ async def test_an_authority_of_a_file_is_trusted_beside_the_others(
         async with sender(replace(LOOPBACK, ca_file=str(file))) as http:
             for url, via in ((one.url, DIRECT), (two.url, DIRECT), (one.url, own)):
                 assert (await post(http, url, via=via)).outcome == "success"
+            # A file that is away for a moment: the next delivery looks for it again.
+            later = Via(read(pasted(inner.issue_cert("later@client.example"))).pem)
+            away = file.rename(tmp_path / "away.pem")
+            assert (await post(http, one.url, via=later)).outcome != "success"
+            away.rename(file)
+            assert (await post(http, one.url, via=later)).outcome == "success"
         async with sender() as http:
             refused = await post(http, one.url)
-            assert (refused.outcome, len(one.requests)) == ("tls_error", 2)
+            assert (refused.outcome, len(one.requests)) == ("tls_error", 3)
 
 
 @pytest.mark.slow

@@ -364,3 +364,34 @@ async def test_a_checkpoint_that_was_changed_or_is_of_another_key_is_refused(db:
     ):
         with pytest.raises(NotWitnessed, match=says):
             witness.read(text, given)
+
+
+@pytest.mark.slow
+async def test_an_attempt_of_a_clock_that_was_ahead_makes_no_gap_recent(
+    db: Database, db_url: str
+) -> None:
+    """Retention keeps it for longer than the attempts behind it, which it deletes by its clock."""
+    _, [webhook_id] = await delivered(db, 6)
+    now = db.clock.wall()
+
+    async def ahead(tx: Tx) -> None:
+        kept = await read_rows(tx, webhook_id)
+        kept[0]["started_at"] = now + 30 * DAY
+        await relink(tx, webhook_id, kept)
+
+    async def forget(tx: Tx) -> None:
+        first, gone, *last = await read_rows(tx, webhook_id)
+        await remove(tx, [gone], [first, *last])
+        await tx.run(
+            "insert into chain_gaps (webhook_id, first_place, last_place, digest)"
+            " values ($1, 2, 2, $2)",
+            webhook_id, bytes(gone["digest"]),
+        )  # fmt: skip
+
+    await db.write(ahead)
+    await db.write(forget)
+    # A day after retention has deleted what is behind the first attempt.
+    assert (await without(db_url, now + DAY)).faults == []
+    # What is recent by the attempts on both sides is still missing.
+    [fault] = (await without(db_url, now - 30 * DAY)).faults
+    assert fault.missing

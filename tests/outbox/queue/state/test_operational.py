@@ -10,6 +10,7 @@ from aiohttp import web
 
 from outbox import webhooks
 from outbox.database.transaction import Database, Row, Tx
+from outbox.durations import DAY
 from outbox.events import enqueue, event_feed
 from outbox.queue.state import owner_reports
 from outbox.queue.state.circuits import Transition
@@ -62,7 +63,7 @@ async def test_a_webhook_that_is_gone_is_told_to_the_operational_webhook(db: Dat
     assert [row["origin"], row["state"], row["attempts"]] == ["event", "delivered", 1]
     [notice] = await db.read(rows, NOTICES)
     assert [notice[n] for n in ("webhook_id", "kind", "reason")] == [away, "disabled", "gone"]
-    page = await db.read(event_feed.page, OWNER, since=0, limit=10)
+    page = await db.read(event_feed.page, OWNER, age=DAY, limit=10)
     assert [entry.name for entry in page.entries] == ["thing.made"]
     counted = "select count from figures where subject_id = $1 and result = 'event'"
     [events] = await db.read(rows, counted, OWNER)
