@@ -1,5 +1,6 @@
 """A checkout costs at most what the buyer saw."""
 
+import re
 from typing import Any
 
 from outbox.database.transaction import Database
@@ -7,7 +8,7 @@ from tests.gateway.graphql.test_carts import refused
 from tests.support.carts import cart, change, edit, sell
 from tests.support.checkouts import ADDRESS, RULES, check_out, coupon, ordered, put, sign_up
 from tests.support.counted import Counted
-from tests.support.shop import Browser, Shop, opened
+from tests.support.shop import Answer, Browser, Shop, opened
 
 BLIND = "warnings { code }"
 """A selection that shows no total."""
@@ -15,6 +16,13 @@ BLIND = "warnings { code }"
 
 async def sold(shop: Shop) -> list[Any]:
     return list((await shop.owner.get("/api/orders?limit=100")).body["data"])
+
+
+def rise(answer: Answer) -> tuple[int, int]:
+    """Return the two totals, in centavos, of a checkout that is refused because its total rose."""
+    assert answer.code == "TOTAL_CHANGED"
+    before, after = re.findall(r"R\$\xa0([\d.]+,\d\d)", answer.error["message"])
+    return int(re.sub(r"\D", "", before)), int(re.sub(r"\D", "", after))
 
 
 async def rule(shop: Shop, rules: list[Any]) -> None:
@@ -58,6 +66,42 @@ async def test_what_shows_the_total_agrees_to_it_and_nothing_else(shop: Shop) ->
         assert selection in SHOWN or answer.code == "TOTAL_CHANGED"
     totals = [order["total"] for order in await sold(shop)]
     assert totals == [1999, 1998] * len(SHOWN)
+
+
+async def test_the_total_of_a_download_has_no_shipping(shop: Shop) -> None:
+    await rule(shop, RULES)
+    cep = ADDRESS["cep"]
+    for selection in ("shoppingCart { total }", BLIND):
+        browser = shop.browser()
+        download, mug = await sell(shop, 10, requiresShipping=False), await sell(shop, 20)
+        for product in (download, mug):
+            await browser.do("shoppingCartAddProduct", selection, productId=product)
+        await browser.do("shoppingCartSetShipping", selection, cep=cep, type="express")
+        await browser.do("shoppingCartRemoveProduct", selection, id=mug)
+        await edit(shop, download, price=3500)
+        assert rise(await check_out(browser)) == (1000, 3500)
+        for kind in ("express", "economy", None):
+            await browser.do("shoppingCartSetShipping", BLIND, cep=cep, type=kind)
+        assert (await ordered(browser))["total"] == 3500
+        # What is shipped brings its shipping along.
+        browser = shop.browser()
+        await browser.do("shoppingCartAddProduct", selection, productId=download)
+        await browser.do("shoppingCartSetShipping", selection, cep=cep, type="economy")
+        await browser.do("shoppingCartAddProduct", BLIND, productId=mug)
+        assert (await ordered(browser, address=ADDRESS))["total"] == 3500 + 2000 + 1000
+
+
+async def test_a_product_that_begins_to_be_shipped_costs_more(shop: Shop) -> None:
+    await rule(shop, RULES)
+    browser, product = shop.browser(), await sell(shop, 10, requiresShipping=False)
+    await put(browser, product)
+    await change(browser, "SetShipping", cep=ADDRESS["cep"], type="economy")
+    await edit(shop, product, requires_shipping=True)
+    assert (await check_out(browser, address=ADDRESS)).code == "TOTAL_CHANGED"
+    await edit(shop, product, requires_shipping=False)
+    answer = await check_out(browser)
+    assert [warning["code"] for warning in answer.data["checkout"]["warnings"]] == ["TOTAL_CHANGED"]
+    assert answer.data["checkout"]["order"]["total"] == 1000
 
 
 async def test_what_the_visitor_changes_needs_no_look(shop: Shop) -> None:

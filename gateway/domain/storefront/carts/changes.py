@@ -55,7 +55,7 @@ async def add(
             raise Refusal(
                 "quantity_limit", message, faults=[Fault("productId", "too_many", message)]
             )
-        added = Line(tx.new_id(), product_id, allowed, product.price)
+        added = Line(tx.new_id(), product_id, allowed, product.price, product.requires_shipping)
         cart = replace(cart, lines=(*cart.lines, added))
     else:
         cart = _with(cart, replace(old, quantity=allowed))

@@ -155,7 +155,7 @@ def contents(store: Record, cart: Cart, sold: Mapping[str, Product], now: int) -
         if product.price != line.price:
             message = f"The price changed from {line.price} to {product.price} centavos."
             warnings.append(Warn("PRICE_CHANGED", message, product.id))
-        item = Item(replace(line, price=product.price), product)
+        item = Item(replace(line, price=product.price, ships=product.requires_shipping), product)
         if not item.available:
             message = f"Only {product.stock} of this product are left; reduce the quantity."
             warnings.append(Warn("PRODUCT_UNAVAILABLE", message, product.id))

@@ -38,13 +38,15 @@ TOUCH_EVERY = DAY
 """Reading a cart prolongs its life at most once in this time."""
 
 
-class Line(Struct, frozen=True, rename="camel"):
-    """A line: `price` is the one that the visitor saw last, in centavos."""
+class Line(Struct, frozen=True, rename="camel", omit_defaults=True):
+    """A line, with the price of its product when the cart was stored, in centavos."""
 
     id: str
     product_id: str
     quantity: int
     price: int
+    ships: bool = True
+    """Whether its product was shipped then."""
 
 
 class Cart(Struct, frozen=True):
@@ -58,7 +60,7 @@ class Cart(Struct, frozen=True):
     cep: str | None = None
     shipping_type: str | None = None
     shipping_price: int | None = None
-    """The price of the chosen option that the visitor saw last, in centavos."""
+    """The price of the chosen option when the cart was stored, in centavos."""
     touched_at: int = 0
     coupon: Discount | None = None
     """The current coupon of `coupon_id`; None when it was deleted."""
@@ -70,7 +72,8 @@ class Cart(Struct, frozen=True):
         """The total at the stored prices."""
         total = sum(line.price * line.quantity for line in self.lines)
         discount = 0 if self.coupon is None else self.coupon.of(total)
-        return total - discount + (self.shipping_price or 0 if self.lines else 0)
+        ships = any(line.ships for line in self.lines)
+        return total - discount + (self.shipping_price or 0 if ships else 0)
 
     @property
     def shown_total(self) -> int:
