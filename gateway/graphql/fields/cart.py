@@ -119,27 +119,32 @@ def _named(text: str) -> dict[str, str]:
 def _showing(visit: RequestContext, visitor: Shopper, contents: Contents) -> dict[str, Any]:
     """Return a cart in the form of the schema.
 
-    When its total is not the one that the visitor saw last, a response with the total is noted. The
-    total is shown by `total`, or by the three amounts that it consists of.
+    When its total is not the one that the visitor agreed to, a response with the total is noted.
+    The total is shown by `total`, or by the three amounts that it consists of; a lower one by
+    whatever shows an amount, because the visitor then expects no higher one.
     """
-    shown, cart = shown_cart(contents, visitor), contents.cart
-    if cart.id is None or contents.total == cart.shown_total:
+    shown, cart, looks = shown_cart(contents, visitor), contents.cart, visit.storefront.looks
+    agreed = contents.total if cart.id is None else looks.agreed(visitor, cart)
+    if contents.total == agreed:
         return shown
-    selected: set[str] = set()
+    is_lower, selected = contents.total < agreed, set[str]()
 
-    def amount(name: str, value: int | None) -> Callable[..., Any]:
+    def noting(name: str, value: Any) -> Callable[..., Any]:
         def resolve(_: Any) -> Any:
             selected.add(name)
-            if "total" in selected or selected.issuperset(_PARTS):
-                visit.storefront.looks.showed(visitor, cart, contents.total)
+            if is_lower or "total" in selected or selected.issuperset(_PARTS):
+                looks.showed(visitor, cart, contents.total)
             return value
 
         return resolve
 
-    return shown | {name: amount(name, shown[name]) for name in ("total", *_PARTS)}
+    names = _AMOUNTS if is_lower else ("total", *_PARTS)
+    return shown | {name: noting(name, shown[name]) for name in names}
 
 
 _PARTS = ("totalPrice", "totalDiscount", "totalShipping")
+_AMOUNTS = ("total", *_PARTS, "products", "coupon", "shippingOptions", "warnings")
+"""The fields of a cart that show an amount."""
 
 
 def shown_cart(contents: Contents, visitor: Shopper) -> dict[str, Any]:

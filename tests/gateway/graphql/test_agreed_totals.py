@@ -3,10 +3,21 @@
 import re
 from typing import Any
 
+from gateway.server.storefront import STOREFRONT
 from outbox.database.transaction import Database
 from tests.gateway.graphql.test_carts import refused
 from tests.support.carts import cart, change, edit, sell
-from tests.support.checkouts import ADDRESS, RULES, check_out, coupon, ordered, put, sign_up
+from tests.support.checkouts import (
+    ADDRESS,
+    BUYER,
+    PASSWORD,
+    RULES,
+    check_out,
+    coupon,
+    ordered,
+    put,
+    sign_up,
+)
 from tests.support.counted import Counted
 from tests.support.shop import Answer, Browser, Shop, opened
 
@@ -66,6 +77,86 @@ async def test_what_shows_the_total_agrees_to_it_and_nothing_else(shop: Shop) ->
         assert selection in SHOWN or answer.code == "TOTAL_CHANGED"
     totals = [order["total"] for order in await sold(shop)]
     assert totals == [1999, 1998] * len(SHOWN)
+
+
+LOWER = (
+    "total", "totalPrice", "products { price }", "products { price } totalPrice totalQuantity",
+    "a: totalPrice coupon { code }", "... on ShoppingCart { products { p: price } }",
+    "warnings { message }", "totalDiscount", "totalShipping", "coupon { discountValue }",
+    "shippingOptions { price }", "totalPrice @include(if: true) id",
+)  # fmt: skip
+PRICELESS = ("id totalQuantity", "requiresShipping cep shippingType", "totalPrice @skip(if: true)")
+"""What a query selects of a cart, with an amount of it and without."""
+
+
+async def test_what_shows_an_amount_agrees_to_a_lower_total(shop: Shop) -> None:
+    other, seen = await sell(shop, 1), {}
+    for selection in (*LOWER, *PRICELESS):
+        browser, product = shop.browser(), await sell(shop, 1000)
+        await put(browser, product)
+        await edit(shop, product, price=10_000)
+        await browser.ask(f"shoppingCart(hostname: $h) {{ {selection} }}")
+        await edit(shop, product, price=100_000)
+        seen[selection] = (await check_out(browser)).body.get("errors") is None
+        # A change stores the lower total, whatever it shows.
+        browser = shop.browser()
+        await put(browser, product)
+        await edit(shop, product, price=10_000)
+        added = f"shoppingCart {{ {selection} }}"
+        assert (await browser.do("shoppingCartAddProduct", added, productId=other)).data
+        await edit(shop, product, price=100_000)
+        assert rise(await check_out(browser)) == (10_100, 100_100)
+    assert seen == {**dict.fromkeys(LOWER, False), **dict.fromkeys(PRICELESS, True)}
+
+
+async def test_a_line_that_leaves_takes_along_what_it_cost_when_it_was_seen(shop: Shop) -> None:
+    for selection in ("shoppingCart { totalPrice }", BLIND):
+        fallen, added, browser = await sell(shop, 1000), await sell(shop, 10), shop.browser()
+        await put(browser, fallen)
+        await edit(shop, fallen, price=10_000)
+        await browser.do("shoppingCartAddProduct", selection, productId=added)
+        await browser.do("shoppingCartRemoveProduct", selection, id=fallen)
+        await edit(shop, added, price=50_000)
+        assert rise(await check_out(browser)) == (1000, 50_000)
+
+
+async def test_a_change_after_a_look_needs_no_further_look(shop: Shop) -> None:
+    await rule(shop, RULES)
+    await coupon(shop, discountPercentage=10)
+    left, gone = await sell(shop, 10), await sell(shop, 1000)
+    for raised in (False, True):
+        for name, values, total in (
+            ("RemoveProduct", {"id": gone}, 1000 - 100 + 2550),
+            ("UpdateProduct", {"id": gone, "quantity": 1}, 11_000 - 1100 + 2550),
+            ("AddProduct", {"productId": left}, 22_000 - 2200 + 2550),
+            ("RemoveCoupon", {}, 21_000 + 2550),
+            ("SetShipping", {"cep": ADDRESS["cep"], "type": "economy"}, 21_000 - 2100 + 1000),
+        ):
+            browser = shop.browser()
+            await edit(shop, gone, price=1000 if raised else 100_000)
+            await put(browser, left)
+            await put(browser, gone, 2)
+            await change(browser, "ApplyCoupon", code="WELCOME")
+            await change(browser, "SetShipping", cep=ADDRESS["cep"], type="express")
+            await edit(shop, gone, price=10_000)
+            # It stores nothing but the total.
+            assert (await cart(browser))["total"] == 21_000 - 2100 + 2550
+            assert (await browser.do(f"shoppingCart{name}", BLIND, **values)).data
+            assert (await ordered(browser, address=ADDRESS))["total"] == total
+
+
+async def test_the_last_of_two_looks_within_a_second_counts(shop: Shop) -> None:
+    for first in (10_000, 1_000_000):
+        for more in (0, 1):
+            product, browser = await sell(shop, 1000), shop.browser()
+            await put(browser, product)
+            for price in (first, 100_000):
+                await edit(shop, product, price=price)
+                assert (await cart(browser))["total"] == price
+            await edit(shop, product, price=100_000 + more)
+            answer = await check_out(browser)
+            assert ("errors" in answer.body) == bool(more)
+            assert not more or rise(answer) == (100_000, 100_001)
 
 
 async def test_the_total_of_a_download_has_no_shipping(shop: Shop) -> None:
@@ -170,11 +261,26 @@ async def test_a_sign_in_brings_what_the_visitor_saw(shop: Shop) -> None:
     assert (await ordered(browser))["total"] == 2000
 
 
+async def test_a_merge_agrees_to_no_line_twice(shop: Shop) -> None:
+    product = await sell(shop, 10)
+    customer, guest = shop.browser(), shop.browser()
+    await sign_up(customer)
+    await put(customer, product)
+    await edit(shop, product, price=100_000)
+    assert (await cart(customer))["total"] == 100_000
+    await shop.api.site.app[STOREFRONT].looks.settle_all()
+    await put(guest, product)
+    signed_in = await guest.do("clientLogin", "token", email=BUYER["email"], password=PASSWORD)
+    assert signed_in.data
+    await edit(shop, product, price=150_000)
+    assert rise(await check_out(guest)) == (100_000, 150_000)
+
+
 async def test_the_statements_of_looks_and_of_a_purchase(db: Database) -> None:
     counted = Counted(db, of_requests=True)
     async with opened(counted, shippingRules=RULES) as shop:
         browser = shop.browser()
-        await dear(shop, browser)
+        product = await dear(shop, browser)
 
         async def looked() -> tuple[int, list[str]]:
             counted.reset()
@@ -182,6 +288,10 @@ async def test_the_statements_of_looks_and_of_a_purchase(db: Database) -> None:
             return len(counted.statements), [name for name, _ in counted.written]
 
         assert [await looked() for _ in range(3)] == [(2, [])] * 3
+        await edit(shop, product, price=500)
+        counted.reset()
+        await browser.ask("shoppingCart(hostname: $h) { products { price } }")
+        assert (len(counted.statements), counted.written) == (2, [])
         browser, product, costs = shop.browser(), await sell(shop, 10), {}
 
         async def cost(name: str, answer: Any) -> None:

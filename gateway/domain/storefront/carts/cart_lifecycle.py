@@ -40,7 +40,14 @@ def merged(own: Cart, guest: Cart) -> Cart:
     others = [line for line in own.lines if line.product_id not in mine]
     # The newest lines are last.
     others = others[max(0, len(others) + len(lines) - MOST_LINES) :]
-    cart = replace(own, lines=(*others, *lines), unseen=own.unseen + guest.unseen)
+    loses = (
+        len(others) < len(own.lines)
+        or (own.coupon_id is not None and guest.coupon_id is not None)
+        or (own.cep is not None and guest.cep is not None)
+    )
+    # What it loses may be what was seen at a higher price than the stored one.
+    unseen = guest.unseen + (max(0, own.unseen) if loses else own.unseen)
+    cart = replace(own, lines=(*others, *lines), unseen=unseen)
     if guest.coupon_id is not None:
         cart = replace(cart, coupon_id=guest.coupon_id, coupon=guest.coupon)
     if guest.cep is not None:

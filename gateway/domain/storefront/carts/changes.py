@@ -1,6 +1,6 @@
 """Changes a visitor's cart. Each change is one transaction that locks the cart."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -56,10 +56,10 @@ async def add(
                 "quantity_limit", message, faults=[Fault("productId", "too_many", message)]
             )
         added = Line(tx.new_id(), product_id, allowed, product.price, product.requires_shipping)
-        cart = replace(cart, lines=(*cart.lines, added))
+        changed = replace(cart, lines=(*cart.lines, added))
     else:
-        cart = _with(cart, replace(old, quantity=allowed))
-    return await _save(tx, visitor, contents(visitor.store, cart, sold, tx.now), warnings)
+        changed = _with(cart, replace(old, quantity=allowed))
+    return await _save(tx, visitor, cart, changed, sold, warnings)
 
 
 async def update(
@@ -85,10 +85,11 @@ async def update(
         product = sold.get(line.product_id)
         if product is None:
             raise _no_product("id", "The store no longer sells this product.")
-        cart = _with(cart, replace(line, quantity=_allowed(product, quantity, limiting, warnings)))
+        allowed = _allowed(product, quantity, limiting, warnings)
+        changed = _with(cart, replace(line, quantity=allowed))
     else:
-        cart = _without(cart, line)
-    return await _save(tx, visitor, contents(visitor.store, cart, sold, tx.now), warnings)
+        changed = _without(cart, line)
+    return await _save(tx, visitor, cart, changed, sold, warnings)
 
 
 async def remove(tx: Tx, visitor: Shopper, *, line_id: str = "", product_id: str = "") -> Contents:
@@ -99,8 +100,7 @@ async def remove(tx: Tx, visitor: Shopper, *, line_id: str = "", product_id: str
 async def clear(tx: Tx, visitor: Shopper) -> Contents:
     """Remove every line, the coupon and the shipping option."""
     cart = await rows.find(tx, visitor, lock=True)
-    emptied = Cart(id=cart.id, new_id=cart.new_id)
-    return await _save(tx, visitor, Contents(emptied))
+    return await _save(tx, visitor, cart, Cart(id=cart.id, new_id=cart.new_id), {})
 
 
 async def apply_coupon(tx: Tx, visitor: Shopper, code: str) -> Contents:
@@ -112,18 +112,20 @@ async def apply_coupon(tx: Tx, visitor: Shopper, code: str) -> Contents:
     if coupon is None:
         raise discounts.unknown(code)
     cart = await rows.opened(tx, visitor)
-    cart = replace(cart, coupon_id=coupon.id, coupon=coupon)
     sold = await products(tx, visitor, [line.product_id for line in cart.lines])
     total = contents(visitor.store, replace(cart, coupon_id=None), sold, tx.now).total_price
     discounts.must_apply(coupon, total, tx.now)
     await coupons.must_be_left(tx, coupon, visitor.customer_id)
-    return await _save(tx, visitor, contents(visitor.store, cart, sold, tx.now))
+    changed = replace(cart, coupon_id=coupon.id, coupon=coupon)
+    return await _save(tx, visitor, cart, changed, sold)
 
 
 async def remove_coupon(tx: Tx, visitor: Shopper) -> Contents:
     """Remove the coupon, if there is one."""
     cart = await rows.find(tx, visitor, lock=True)
-    return await _priced(tx, visitor, replace(cart, coupon_id=None, coupon=None))
+    sold = await products(tx, visitor, [line.product_id for line in cart.lines])
+    changed = replace(cart, coupon_id=None, coupon=None)
+    return await _save(tx, visitor, cart, changed, sold)
 
 
 async def set_shipping(tx: Tx, visitor: Shopper, cep: str, option_type: str | None) -> Contents:
@@ -138,13 +140,13 @@ async def set_shipping(tx: Tx, visitor: Shopper, cep: str, option_type: str | No
     sold = await products(tx, visitor, [line.product_id for line in cart.lines])
     total = contents(visitor.store, cart, sold, tx.now).total_price
     option = shipping.chosen(visitor.store, digits, option_type, total)
-    cart = replace(
+    changed = replace(
         cart,
         cep=digits,
         shipping_type=None if option is None else option.type,
         shipping_price=None if option is None else option.price,
     )
-    return await _save(tx, visitor, contents(visitor.store, cart, sold, tx.now))
+    return await _save(tx, visitor, cart, changed, sold)
 
 
 async def quote(
@@ -168,22 +170,48 @@ async def quote(
     return shipping.options(visitor.store, digits, total) if ships else []
 
 
-async def _priced(tx: Tx, visitor: Shopper, cart: Cart) -> Contents:
-    """Compute and store a changed cart."""
-    sold = await products(tx, visitor, [line.product_id for line in cart.lines])
-    return await _save(tx, visitor, contents(visitor.store, cart, sold, tx.now))
-
-
 async def _save(
-    tx: Tx, visitor: Shopper, changed: Contents, warnings: list[Warn] | None = None
+    tx: Tx,
+    visitor: Shopper,
+    before: Cart,
+    cart: Cart,
+    sold: Mapping[str, Product],
+    warnings: Sequence[Warn] = (),
 ) -> Contents:
-    """Store the settled cart and return its contents, with the warnings of the change itself."""
+    """Store the cart that the visitor made of `before`, as it is at the current prices.
+
+    Return its contents, with the `warnings` of the change itself.
+    """
+    changed = contents(visitor.store, cart, sold, tx.now)
     if changed.total_price > MOST_CENTAVOS:
         message = f"The total of a cart is at most {MOST_CENTAVOS} centavos."
         raise Refusal("quantity_limit", message, faults=[Fault("quantity", "too_many", message)])
-    if changed.cart.id is not None:
-        changed = replace(changed, cart=await rows.save(tx, changed.cart))
-    return replace(changed, warnings=[*(warnings or ()), *changed.warnings])
+    if cart.id is not None:
+        if before.unseen:
+            seen = contents(visitor.store, before, sold, tx.now).cart
+            cart = _as_seen(cart, changed.cart, before, seen)
+        settled = changed.cart.with_shown(min(cart.shown_total, changed.total))
+        changed = replace(changed, cart=await rows.save(tx, settled))
+    return replace(changed, warnings=[*warnings, *changed.warnings])
+
+
+def _as_seen(cart: Cart, changed: Cart, before: Cart, seen: Cart) -> Cart:
+    """Return the cart that the visitor made of `before`, at the prices that the visitor saw.
+
+    `changed` is this cart at the current prices, and `seen` the one before. A response showed them
+    when `seen` has the total that was shown; else the visitor saw the stored ones.
+    """
+    if seen.unseen:
+        return cart
+    same_coupon = cart.coupon_id == before.coupon_id
+    same_way = (cart.cep, cart.shipping_type) == (before.cep, before.shipping_type)
+    return replace(
+        cart,
+        lines=changed.lines,
+        coupon=seen.coupon if same_coupon else cart.coupon,
+        shipping_price=seen.shipping_price if same_way else cart.shipping_price,
+        unseen=0,
+    )
 
 
 def _allowed(product: Product, quantity: int, limiting: bool, warnings: list[Warn]) -> int:

@@ -2,7 +2,8 @@
 
 A look prolongs the life of a visitor's cart, and agrees to the total that it shows. Both wait in
 memory for a second, and are written before the same visitor's next write in this process. Another
-process may not know them yet, and a kill may lose them; then a checkout shows the total once more.
+process may not know them yet, and a kill may lose them; then a checkout goes by the total that the
+visitor agreed to before.
 """
 
 import asyncio
@@ -50,6 +51,14 @@ class Looks:
     def used(self, visitor: Shopper, cart: Cart) -> None:
         """Note that the visitor used the cart, which prolongs its life."""
         self._note(visitor, cart, used=True, total=None)
+
+    def agreed(self, visitor: Shopper, cart: Cart) -> int:
+        """Return the total of a cart that the visitor agreed to."""
+        look = self.waiting.get(_key(visitor))
+        # A cart that was changed since has another total.
+        if look is None or (look.cart_id, look.touched_at) != (cart.id, cart.touched_at):
+            return cart.shown_total
+        return cart.shown_total if look.total is None else look.total
 
     def showed(self, visitor: Shopper, cart: Cart, total: int) -> None:
         """Note that the visitor sees this total of a cart."""

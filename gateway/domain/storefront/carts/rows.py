@@ -4,8 +4,8 @@ A customer's cart is found by the customer, a visitor's by the SHA-256 of the to
 one store. The first change creates the row.
 
 The row knows the total that the visitor agreed to: `shown_total`, the one that a response showed
-last, changed by what the visitor did since at the stored prices. When a response shows another one,
-because somebody else changed the total, `looks` stores it.
+last, changed by what the visitor did since. When a response shows another one, because somebody
+else changed the total, `looks` stores it. A change stores a lower one, which needs no agreement.
 
 Each token belongs to one store. Stores may share a host, and so its cookies. A page of one store
 must neither learn the token of a cart in another one nor choose it, so no store accepts a token
