@@ -100,8 +100,13 @@ def _field(resolver: FieldResolver, field: GraphQLField) -> Callable[..., Any]:
 
 
 def _optional(values: Mapping[str, Any]) -> frozenset[str]:
-    """Return the names of the arguments, or fields of an input, that are a text or null."""
-    return frozenset(name for name, value in values.items() if value.type in _TEXTS)
+    """Return the names of the arguments, or fields of an input, that are a text or null.
+
+    A password is none of them: one of blanks is a password.
+    """
+    return frozenset(
+        name for name, value in values.items() if value.type in _TEXTS and name != "password"
+    )
 
 
 def _given(args: dict[str, Any], optional: frozenset[str]) -> dict[str, Any]:

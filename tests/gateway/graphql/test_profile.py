@@ -4,11 +4,12 @@ import json
 from typing import Any
 
 from outbox.database.transaction import Tx
-from tests.gateway.graphql.test_accounts import ANA, sign_up
+from tests.gateway.graphql.test_accounts import ANA, log_in, sign_up
 from tests.support.carts import sell
 from tests.support.checkouts import put
 from tests.support.operations import operation
 from tests.support.shop import Answer, Browser, Shop
+from tests.support.tables import in_turn
 
 ADDRESS = {
     "street": "Avenida Paulista", "number": "1578", "city": "São Paulo", "state": "sp",
@@ -39,6 +40,18 @@ async def test_an_unproven_email_deletes_no_contact(shop: Shop) -> None:
     path = f"/api/activities/entity/{contact['id']}"
     [note] = (await shop.owner.get(path)).body["data"]
     assert "erased" in note["description"]
+
+
+@in_turn("blanks", [" " * 6, " " * 128, "\u3000" * 6, "\u00a0 " * 3])
+async def test_a_password_of_blanks_deletes_its_account(shop: Shop, blanks: str) -> None:
+    browser = shop.browser()
+    assert (await sign_up(browser, password=blanks)).data
+    assert (await log_in(browser, password=blanks)).data
+    for wrong in ("", None, " ", f"{blanks} ", blanks[1:], "\t" * 6, "a" + blanks):
+        answer = await erase(browser, password=wrong)
+        assert answer.code == "INVALID_CREDENTIALS"
+        assert answer.error["extensions"]["field"] == "password"
+    assert (await erase(browser, password=blanks)).data
 
 
 async def test_a_contact_that_the_owner_made_stays(shop: Shop) -> None:
