@@ -198,8 +198,11 @@ class Frame:
         request = exchange.request
         try:
             if "Expect" in request.headers:
-                # 100, or it raises 417.
-                await exchange.match.expect_handler(request)
+                # 100, or it raises 417, with the header in a text that UTF-8 may not express.
+                try:
+                    await exchange.match.expect_handler(request)
+                except UnicodeEncodeError:
+                    raise web.HTTPExpectationFailed from None
                 await request.writer.drain()
             coding = request.headers.get("Transfer-Encoding")
             if coding is not None and coding.strip().lower() != "chunked":

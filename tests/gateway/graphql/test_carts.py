@@ -1,5 +1,6 @@
 """The cart of a visitor: its lines and totals, its limits, and whom it belongs to."""
 
+import json
 import re
 from types import SimpleNamespace
 from typing import Any, cast
@@ -13,6 +14,7 @@ from gateway.server.storefront import STOREFRONT
 from outbox.database.transaction import Database, Row, Tx
 from outbox.durations import DAY
 from tests.support.carts import EMPTY, cart, change, sell
+from tests.support.raw_requests import send
 from tests.support.shop import Answer, Shop, open_shop
 from tests.support.tables import in_turn
 
@@ -93,6 +95,44 @@ async def test_a_token_that_the_store_did_not_make_is_replaced(shop: Shop, token
     headers: dict[str, Any] = {"Cookie": f"cartSession={token}"}
     answer = await shop.browser().send(query, {"h": shop.hostname}, **headers)
     assert re.fullmatch(r"[\w-]{43}", answer.headers["X-Cart-Session"])
+
+
+@in_turn(
+    "tail",
+    [b"", b".", b"x", b"\xff", b"\x80\xbf", b"\\177", "é".encode(), b"a.b", b"x" * 4000,
+     b"a." + b"0" * 23, b"a." + b"0" * 25, b"A." + b"0" * 24, b"a." + b"0" * 23 + b"\xff",
+     b"a." + b"0" * 24 + b".", b"a" * 17 + b"." + b"0" * 24, b"\\012", b"\\000", b"\\377",
+     b"a." + b"0" * 24 + b"\\012", b"\\015\\012Set-Cookie: a=b"],
+)  # fmt: skip
+async def test_a_token_with_a_tail_that_is_no_mark_is_replaced(shop: Shop, tail: bytes) -> None:
+    query = "query ($h: String!) { shoppingCart(hostname: $h) { id } }"
+    mine = (await shop.browser().send(query, {"h": shop.hostname})).headers["X-Cart-Session"]
+    # A change stores the cart; its response has the token.
+    document = (
+        f'mutation {{ shoppingCartAddProduct(input: {{hostname: "{shop.hostname}", productId: '
+        f'"{await sell(shop)}"}}) {{ shoppingCart {{ totalQuantity }} }} }}'
+    )
+    body = json.dumps({"query": document}).encode()
+    token = mine.encode() + b"." + tail
+    for line in (
+        b"X-Cart-Session: " + token, b"Cookie: cartSession=" + token,
+        b'Cookie: cartSession="' + token + b'"',
+    ):  # fmt: skip
+        kind = b"Content-Type: application/json"
+        answer = await send(shop.api.site.port, b"POST /graphql", kind, line, body=body)
+        assert answer.body["data"]["shoppingCartAddProduct"] == {
+            "shoppingCart": {"totalQuantity": 1},
+        }  # fmt: skip
+        assert re.fullmatch(r"[\w-]{43}", answer.headers["X-Cart-Session"])
+        assert answer.headers["X-Cart-Session"] != mine
+
+
+async def test_a_token_keeps_its_mark(shop: Shop) -> None:
+    query = "query ($h: String!) { shoppingCart(hostname: $h) { id } }"
+    mine = (await shop.browser().send(query, {"h": shop.hostname})).headers["X-Cart-Session"]
+    headers: dict[str, Any] = {"Cookie": f"cartSession={mine}.eu-1.{'0' * 24}"}
+    answer = await shop.browser().send(query, {"h": shop.hostname}, **headers)
+    assert "X-Cart-Session" not in answer.headers
 
 
 @pytest.mark.parametrize("db_url", ["sqlite"], indirect=True)

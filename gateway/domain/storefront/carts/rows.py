@@ -20,7 +20,7 @@ from hashlib import sha256
 from msgspec import Struct, json
 from msgspec.structs import replace
 
-from gateway.domain.cells.credential_suffix import bare
+from gateway.domain.cells.credential_suffix import bare, mark_of
 from gateway.domain.sales import discounts
 from gateway.domain.sales.discounts import Discount
 from gateway.domain.storefront.carts import cart_quotas
@@ -267,7 +267,11 @@ def token_of_store(store_id: str, tokens: Iterable[str]) -> str | None:
 
 
 def _belongs(store_id: str, text: str) -> bool:
-    token = bare(text) if "." in text else text
+    token = text
+    if "." in text:
+        if mark_of(text) is None:
+            return False
+        token = bare(text)
     if _TOKEN.fullmatch(token) is None:
         return False
     random = urlsafe_b64decode(f"{token}=")[:TOKEN_BYTES]

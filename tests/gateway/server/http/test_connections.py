@@ -291,6 +291,8 @@ async def test_heads(site: Site, head: bytes, status: int) -> None:
          "The headers are too large or too many."),
         (b"GET /api/contacts HTTP/1.1\r\nHost: a\r\nExpect: tea\r\n\r\n", 417,
          "The Expect header is not supported."),
+        (b"GET /api/contacts HTTP/1.1\r\nHost: a\r\nExpect: 100-\xff\x80\r\n\r\n", 417,
+         "The Expect header is not supported."),
     ],
 )  # fmt: skip
 async def test_a_refused_head_says_why(site: Site, request_: bytes, status: int, said: str) -> None:
