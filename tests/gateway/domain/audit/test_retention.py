@@ -19,13 +19,17 @@ from tests.support.clocks import Wall
 
 @dataclass
 class Told(Observer):
-    """An observer that records what is purged."""
+    """An observer that records what is purged, and which tables are swept."""
 
     gone: list[int] = field(default_factory=list)
+    clean: list[str] = field(default_factory=list)
 
     def purged(self, table: str, count: int) -> None:
         assert table == "audit"
         self.gone.append(count)
+
+    def swept(self, table: str) -> None:
+        self.clean.append(table)
 
 
 async def owner(db: Database, number: int) -> str:
@@ -63,6 +67,8 @@ async def test_entries_go_after_their_days(db_url: str, monkeypatch: pytest.Monk
         await AuditRetention(db, days=90).run_once()
         assert await counts(db) == dict.fromkeys(people[:3], 4)
         assert (sum(told.gone), max(told.gone)) == (5 + 12, 3)
+        # The rule RetentionStale reads this table by its name.
+        assert told.clean == ["audit"]
         await AuditRetention(db, days=60).run_once()
         assert await counts(db) == dict.fromkeys(people[:3], 4)
         if db.engine == "postgres":

@@ -180,6 +180,13 @@ async def test_events_are_deleted_unless_a_delivery_is_unfinished(past: Past) ->
     assert counts.clean == ["events"]
 
 
+async def test_what_a_whole_run_sweeps_last(past: Past) -> None:
+    """The rule RetentionStale takes this table as proof of the whole run."""
+    told = Told()
+    await thirty_days(past.db, told).run_once()
+    assert told.clean == ["deliveries", "attempts", "events", "figures"]
+
+
 @pytest.mark.parametrize("ahead", [1.1, 2.1, 30.1, 400])
 async def test_a_wall_clock_that_is_ahead_for_a_moment_removes_nothing(
     db_url: str, ahead: float
