@@ -82,7 +82,7 @@ class Duties:
         self._wakes = 0
         self._wakers: dict[str, str] = {}
         self._noted: Literal["", "paused", "resumed"] = ""
-        self._unwatch: Unsubscribe = lambda: None
+        self._unwatch: Unsubscribe | None = None
         self._waking: asyncio.Task[None] | None = None
         leadership.on_loss(self._drop)
 
@@ -122,12 +122,16 @@ class Duties:
         return [duty.name for duty in self._duties]
 
     def start(self) -> None:
-        self._unwatch = self._db.on_change(self._changed)
+        """Stand for leader, unless this node does."""
+        if self._unwatch is None:
+            self._unwatch = self._db.on_change(self._changed)
         self.leadership.start()
 
     async def stop(self) -> None:
-        """Cancel running duties and give up the leadership."""
-        self._unwatch()
+        """Cancel running duties and give up the leadership; they may start again."""
+        if self._unwatch is not None:
+            self._unwatch()
+            self._unwatch = None
         self._awaited.clear()
         if self._waking is not None:
             self._waking.cancel()

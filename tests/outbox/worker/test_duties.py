@@ -219,6 +219,34 @@ async def test_a_duty_is_cut_off_when_its_node_stops_leading(db: Database) -> No
     await duties.stop()
 
 
+async def test_duties_that_have_stopped_are_stopped_and_started_again(db: Database) -> None:
+    """So it is in a process that rests when its node ends, or that gets the work again."""
+    ran = asyncio.Event()
+
+    async def work() -> None:
+        ran.set()
+
+    async def needed() -> bool:
+        return True
+
+    duties = Duties(db, Alone(), 3600)
+    duties.when(needed, "work", work, "changed")
+    await duties.stop()
+    for times in (1, 2, 1):
+        ran.clear()
+        # A supervisor that got no answer in time tells it again.
+        for _ in range(times):
+            duties.start()
+        await db.write(_change)
+        await ran.wait()
+        await duties.stop()
+        await duties.stop()
+
+
+async def _change(tx: Tx) -> None:
+    tx.changed.add("changed")
+
+
 async def test_a_duty_that_is_woken_runs_at_once_and_once_more_if_it_runs(db: Database) -> None:
     begun, go_on = asyncio.Semaphore(0), asyncio.Semaphore(0)
 
