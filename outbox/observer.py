@@ -72,6 +72,9 @@ class Observer:
     def slots(self, total: int, busy: int) -> None:
         """Report the limit of concurrent sends and the number under way."""
 
+    def drain_ended(self) -> None:
+        """Report that this process sends nothing more, unless a drain starts again."""
+
     def attempt(
         self, webhook_id: str, host: str, kind: AttemptKind, outcome: OutcomeName, seconds: float,
         at: float,

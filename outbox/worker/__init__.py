@@ -114,6 +114,7 @@ class Worker:
             await self._sends.close()
             for end in let_go:
                 end()
+            self._observer.drain_ended()
             self._ended.set()
 
     async def take_over(self, node_id: str) -> None:

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from gateway.server.config import Config
 from gateway.server.processes.channel import Channel, Gone, Handler, open_channel
-from gateway.server.processes.sums import Families, parse
+from gateway.server.processes.sums import Families, add, dropped, parse
 
 T = TypeVar("T")
 
@@ -33,9 +33,12 @@ class Start(Struct, frozen=True):
 
 
 class Child:
-    """A process of the node, in the place with this number."""
+    """A process of the node, in the place with this number.
 
-    def __init__(self, start: Start, inherited: Sequence[int]) -> None:
+    `past` are the node's past metrics, to which the counts of dropped series are added.
+    """
+
+    def __init__(self, start: Start, inherited: Sequence[int], past: Families) -> None:
         self.place = start.place
         self.may_start = asyncio.Event()
         self.listening = asyncio.Event()
@@ -52,6 +55,7 @@ class Child:
         self._inherited = tuple(inherited)
         self._process: Process | None = None
         self._channel: Channel | None = None
+        self._past = past
         self.counted: Families = {}
         """Its metrics when it was asked last."""
 
@@ -116,7 +120,7 @@ class Child:
 
     async def count(self) -> Families:
         """Ask for its metrics, keep and return them."""
-        self.counted = parse((await self.ask("metrics")).decode())
+        self._keep(await self.ask("metrics"))
         return self.counted
 
     async def _told(self, _: bytes) -> bytes:
@@ -132,8 +136,13 @@ class Child:
         return b""
 
     async def _last(self, body: bytes) -> bytes:
-        self.counted = parse(body.decode())
+        self._keep(body)
         return b""
+
+    def _keep(self, exposition: bytes) -> None:
+        counted = parse(exposition.decode())
+        add(self._past, dropped(self.counted, counted))
+        self.counted = counted
 
 
 async def ask_all(children: list[Child], ask: Callable[[Child], Awaitable[T]]) -> list[T | None]:

@@ -1,7 +1,8 @@
 """Adds up the metrics of several processes, in the text format of Prometheus.
 
-Counters and histograms are added, those of ended processes too, so that no sum ever falls. Of the
-gauges some are added; of the others the value farthest from zero stands for all.
+Counters and histograms are added, those of ended processes and of dropped series too, so that no
+sum ever falls. Of the gauges some are added; of the others the value farthest from zero stands for
+all.
 """
 
 import math
@@ -75,19 +76,47 @@ def add(into: Families, more: Mapping[str, Family], *, gauges: bool = True) -> N
                 sums[series] = value
 
 
-def together(living: Iterable[Families], past: Families) -> Families:
-    """Return the metrics of the node: of its processes and of the ended ones before them.
+def dropped(before: Families, now: Families) -> Families:
+    """Return what a process counted `before` for the webhooks whose series it has dropped by `now`.
 
-    A webhook's series that no process has chosen any more is left out.
+    Also those whose series it has begun anew since, of which some value is lower.
+    """
+    chosen = {n: f for n, f in before.items() if n.startswith(CHOSEN) and f.counts}
+    gone: set[str] = set()
+    for name, family in chosen.items():
+        there = now[name].samples if name in now else {}
+        gone.update(_webhook(s) for s, value in family.samples.items() if there.get(s, -1) < value)
+    return {
+        name: Family(
+            family.comments,
+            family.kind,
+            {s: value for s, value in family.samples.items() if _webhook(s) in gone},
+        )
+        for name, family in chosen.items()
+        if gone
+    }
+
+
+def together(living: Iterable[Families], past: Families) -> Families:
+    """Return the metrics of the node: of its processes, and of what is past.
+
+    `past` are the counts of ended processes and those that a living one has dropped. What it has of
+    a webhook that no process has chosen any more is removed.
     """
     sums: Families = {}
     for families in living:
         add(sums, families)
+    chosen = {
+        _webhook(series)
+        for name, family in sums.items()
+        if name.startswith(CHOSEN) and family.counts
+        for series in family.samples
+    }
     for name, family in past.items():
-        now = sums.get(name)
         if name.startswith(CHOSEN):
-            there = now.samples if now is not None else {}
-            family.samples = {s: value for s, value in family.samples.items() if s in there}
+            family.samples = {
+                s: value for s, value in family.samples.items() if _webhook(s) in chosen
+            }
     add(sums, past)
     return sums
 
@@ -121,6 +150,11 @@ def render(families: Mapping[str, Family]) -> str:
         lines += family.comments
         lines += [f"{series} {_number(value)}" for series, value in family.samples.items()]
     return "\n".join(lines) + "\n"
+
+
+def _webhook(series: str) -> str:
+    """Return the webhook that a series is labelled with."""
+    return series.partition('webhook="')[2].partition('"')[0]
 
 
 def _number(value: float) -> str:

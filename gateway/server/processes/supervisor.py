@@ -115,7 +115,7 @@ class Supervisor:
                 await keeper
 
     async def _start(self, place: int) -> Child:
-        child = Child(Start(self._config, place), self._inherited)
+        child = Child(Start(self._config, place), self._inherited, self._past)
         handlers = self._handlers | {
             "listening": partial(self._listens, child),
             "leaving": partial(self._leaves, child),

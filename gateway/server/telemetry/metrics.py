@@ -306,6 +306,12 @@ class Metrics(Instruments, Observer):
     def slots(self, total: int, busy: int) -> None:
         self.slots_total, self.slots_busy = total, busy
 
+    def drain_ended(self) -> None:
+        # Another process may send now, whose values are added to these or compared with them.
+        self.slots(0, 0)
+        self.clock_skew(0.0)
+        self.webhooks.forget_windows()
+
     def attempt(
         self, webhook_id: str, host: str, kind: AttemptKind, outcome: OutcomeName, seconds: float,
         at: float,

@@ -97,6 +97,11 @@ class WebhookSeries(Collector):
         if series is not None:
             series.window = width
 
+    def forget_windows(self) -> None:
+        """Forget the windows of all webhooks, because this process sends nothing more."""
+        for series in self._series.values():
+            series.window = None
+
     @property
     def most(self) -> int:
         """The maximum number of webhooks with their own series."""
@@ -222,9 +227,11 @@ class WebhookSeries(Collector):
                 last = state.last_success_at / SECOND
             if last is not None:
                 success.add_metric((webhook_id,), last)
-            failing = state is not None and state.failing
-            first = FAILING_WINDOW if failing else FIRST_WINDOW
-            window.add_metric((webhook_id,), first if series.window is None else series.window)
+            width = series.window
+            if width is None and waiting is not None:
+                width = FAILING_WINDOW if state is not None and state.failing else FIRST_WINDOW
+            if width is not None:
+                window.add_metric((webhook_id,), width)
             host = series.host or (state.host if state is not None else "")
             if host:
                 info.add_metric((webhook_id, host), 1)

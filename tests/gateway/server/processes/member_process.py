@@ -2,7 +2,8 @@
 
 Run as a module by a supervisor. `BEHAVIOUR` names a file with one word: `well`, `fit` (also ready),
 `fail` (cannot start), `die` (ends once it listens) or `stay` (does not stop). Of the files beside
-it, `starts` gets the time of each start that the supervisor allows, and `calls` what it is told.
+it, `starts` gets the time of each start that the supervisor allows, `calls` what it is told, and
+`metrics-0` is the exposition of the first process, if it is there.
 """
 
 from __future__ import annotations
@@ -54,7 +55,8 @@ async def run(told: Path) -> int:
         return b"[]" if told.read_text() == "fit" else b'["tired"]'
 
     async def metrics(_: bytes) -> bytes:
-        return EXPOSITION
+        own = told.parent / f"metrics-{start.place}"
+        return own.read_bytes() if own.exists() else EXPOSITION
 
     member.handlers |= {
         "alive": alive, "work": note("work"), "rest": note("rest"),

@@ -4,7 +4,17 @@ import math
 
 from prometheus_client import generate_latest
 
-from gateway.server.processes.sums import Families, add, counted, parse, render, together
+from gateway.server.processes.sums import (
+    Families,
+    add,
+    counted,
+    dropped,
+    parse,
+    render,
+    together,
+)
+from gateway.server.telemetry.metrics import Metrics
+from gateway.server.telemetry.webhook_series import IDLE_SECONDS
 from tests.gateway.server.telemetry.test_metrics import busy, new_metrics
 
 
@@ -63,6 +73,93 @@ def test_a_webhook_that_no_process_has_chosen_leaves() -> None:
     assert values(together([of("a", 0)], past)) == {
         'webhook_endpoint_attempts_total{webhook="a"}': 0
     }
+
+
+def sent(metrics: Metrics, *ids: str, now: float = 0.0, success: int = 0, failed: int = 0) -> None:
+    for webhook in ids:
+        for _ in range(success):
+            metrics.webhooks.attempt(webhook, "h", "success", 0.1, now=now, wall=now)
+        for _ in range(failed):
+            metrics.webhooks.attempt(webhook, "h", "connect_error", 9.0, now=now, wall=now)
+        metrics.webhooks.finished(webhook, "delivered")
+
+
+class Node:
+    """Processes as their supervisor adds them up, scrape after scrape."""
+
+    def __init__(self, *processes: Metrics) -> None:
+        self.processes = processes
+        self.past: Families = {}
+        self.before: list[Families] = [{} for _ in processes]
+
+    def scrape(self) -> dict[str, float]:
+        now = [parse(generate_latest(metrics.registry).decode()) for metrics in self.processes]
+        for before, after in zip(self.before, now, strict=True):
+            add(self.past, dropped(before, after))
+        self.before = now
+        return {
+            series: value
+            for family in together(now, self.past).values()
+            if family.counts
+            for series, value in family.samples.items()
+            if series.startswith("webhook_endpoint_")
+        }
+
+
+def of(webhook: str, values: dict[str, float]) -> dict[str, float]:
+    return {s: value for s, value in values.items() if f'webhook="{webhook}"' in s}
+
+
+def test_the_counts_of_a_webhook_stay_while_any_process_has_its_series() -> None:
+    first, second = new_metrics(), new_metrics()
+    node = Node(first, second)
+    sent(first, "w1", "w2", success=40, failed=60)
+    node.scrape()
+    # The second one works now, and has met failures alone at one of the two.
+    sent(second, "w1", now=10.0, failed=30)
+    before = node.scrape()
+    assert before['webhook_endpoint_attempts_total{outcome="success",webhook="w1"}'] == 40
+    first.webhooks.choose({}, IDLE_SECONDS)
+    for _ in range(2):
+        after = node.scrape()
+        assert of("w1", after) == of("w1", before)
+        assert of("w2", after) == {}
+    # The first one begins a new series, and drops it again, beside that of the second one.
+    sent(first, "w1", now=IDLE_SECONDS, success=2)
+    name = 'webhook_endpoint_attempts_total{{outcome="{}",webhook="w1"}}'
+    grown = node.scrape()
+    assert [grown[name.format(end)] for end in ("success", "connect_error")] == [42, 90]
+    sent(second, "w1", now=2 * IDLE_SECONDS, failed=1)
+    first.webhooks.choose({}, 2 * IDLE_SECONDS)
+    after = node.scrape()
+    assert [after[name.format(end)] for end in ("success", "connect_error")] == [42, 91]
+    assert after['webhook_endpoint_duration_seconds_count{webhook="w1"}'] == 133
+    # When the last one has dropped it, it ends; it starts at zero as in one process.
+    second.webhooks.choose({}, 3 * IDLE_SECONDS)
+    assert of("w1", node.scrape()) == {}
+    sent(second, "w1", now=3 * IDLE_SECONDS, success=1)
+    assert of("w1", node.scrape())[name.format("success")] == 1
+
+
+def test_a_series_that_was_begun_anew_between_two_scrapes_does_not_fall() -> None:
+    metrics = new_metrics()
+    node = Node(metrics)
+    sent(metrics, "w1", success=3, failed=1)
+    sent(metrics, "w2", success=1)
+    before = node.scrape()
+    metrics.webhooks.choose({}, IDLE_SECONDS)
+    # Fewer of some kind than before, and more of another.
+    sent(metrics, "w1", now=IDLE_SECONDS, failed=5)
+    sent(metrics, "w2", now=IDLE_SECONDS, success=1)
+    after = node.scrape()
+    assert {s: (v, after[s]) for s, v in before.items() if s in after and after[s] < v} == {}
+    name = 'webhook_endpoint_attempts_total{{outcome="{}",webhook="w1"}}'
+    assert [after[name.format(end)] for end in ("success", "connect_error")] == [3, 6]
+    assert after['webhook_endpoint_duration_seconds_count{webhook="w1"}'] == 9
+    steps = [after[s] for s in after if s.startswith("webhook_endpoint_duration_seconds_bucket")]
+    assert [steps[at : at + 6] for at in range(0, len(steps), 6)] == [
+        [0, 3, 3, 3, 9, 9], [0, 1, 1, 1, 1, 1], [0] * 6,
+    ]  # fmt: skip
 
 
 def test_our_own_exposition_survives() -> None:

@@ -213,6 +213,37 @@ async def test_the_metrics_tell_how_many_processes_answer(folder: Path) -> None:
 
 
 @PROOF
+async def test_the_counts_of_a_dropped_series_stay_while_another_process_has_it(
+    folder: Path,
+) -> None:
+    name = "webhook_endpoint_attempts_total"
+    async with running(folder) as there:
+
+        async def counted(*of: int | None) -> dict[str, str]:
+            """Return the counts of the node, whose processes count so many."""
+            for place, count in enumerate(of):
+                line = "" if count is None else f'{name}{{webhook="w1"}} {count}.0\n'
+                (folder / f"metrics-{place}").write_text(
+                    f"# HELP {name} A.\n# TYPE {name} counter\n{line}"
+                )
+            text = (await there.supervisor._metrics(b"")).decode()
+            return dict(line.rsplit(" ", 1) for line in text.splitlines() if line[0] != "#")
+
+        await there.until(lambda: len(there.pids) == 2)
+        series = f'{name}{{webhook="w1"}}'
+        assert await counted(5, 7) == {series: "12.0"}
+        for _ in range(2):
+            assert await counted(None, 7) == {series: "12.0"}
+        assert await counted(1, 8) == {series: "14.0"}
+        # What a dead process has counted stays, too.
+        os.kill(there.pids[0], signal.SIGKILL)
+        await there.until(lambda: len(there.starts) == 3 and len(there.pids) == 2)
+        assert await counted(0, 8) == {series: "14.0"}
+        assert await counted(None, None) == {}
+        assert await counted(2, None) == {series: "2.0"}
+
+
+@PROOF
 async def test_a_silent_process_is_no_fault_while_another_serves(folder: Path) -> None:
     (folder / "behaviour").write_text("fit")
     async with running(folder) as there:
