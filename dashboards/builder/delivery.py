@@ -30,12 +30,13 @@ BACKLOG = Row(
         ),
         Panel(
             "Behind",
-            "First attempts that are due at webhooks whose oldest is a minute late, without an "
-            "open circuit: at the webhook with most, and at the rest. Somebody is called when the "
-            "rest grows for 15 minutes.",
+            "First attempts that are due where the oldest could have been sent a minute ago, "
+            "without an open circuit: of the owner with most, and of the rest. Somebody is called "
+            "when the rest, of three owners in all, grows for 15 minutes.",
             "short",
             (Query(whole("outbox_backlog_deliveries", by="part"), "{{part}}"),
-             Query(whole("outbox_backlog_webhooks"), "webhooks")),
+             Query(whole("outbox_backlog_webhooks"), "webhooks"),
+             Query(whole("outbox_backlog_owners", by="late"), "owners, late by {{late}}")),
             width=12, alert="OutboxBacklog",
         ),
         Panel(

@@ -34,8 +34,8 @@ INSTALLATION_WIDE = {
     "webhook_endpoint_oldest_pending_age_seconds", "webhook_endpoint_up", "webhook_endpoint_info",
     "webhook_endpoint_last_success_timestamp_seconds", "secret_age_seconds", "up", "ALERTS",
     "retention_last_success_timestamp_seconds", "outbox_backlog_deliveries",
-    "outbox_backlog_webhooks", "webhook_backlog_deliveries", "webhook_backlog_age_seconds",
-    "owner_backlog_deliveries", "owner_backlog_age_seconds",
+    "outbox_backlog_webhooks", "outbox_backlog_owners", "webhook_backlog_deliveries",
+    "webhook_backlog_age_seconds", "owner_backlog_deliveries", "owner_backlog_age_seconds",
     "webhook_client_certificate_end_timestamp_seconds", "app_owner_moves",
     "app_owner_closed_seconds", "app_owner_move_changes",
 }  # fmt: skip

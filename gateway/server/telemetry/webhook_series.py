@@ -281,13 +281,19 @@ class BacklogSeries(Collector):
         reading = self._backlogs
         deliveries = GaugeMetricFamily(
             "outbox_backlog_deliveries",
-            "First attempts due at webhooks that are behind: at the largest, which has most, "
-            "and at the rest.",
+            "First attempts due at webhooks with which the installation is late: of the owner who "
+            "has most (largest), and of all others (rest).",
             labels=("part",),
         )
         count = GaugeMetricFamily(
             "outbox_backlog_webhooks",
-            "Webhooks without an open circuit whose oldest first attempt is a minute late.",
+            "Webhooks without an open circuit at which a first attempt is a minute late, without "
+            "the wait for the owner's rate or a Retry-After.",
+        )
+        owners = GaugeMetricFamily(
+            "outbox_backlog_owners",
+            "Owners of webhooks at which a first attempt is a minute late (1m), and ten (10m).",
+            labels=("late",),
         )
         of_webhook = GaugeMetricFamily(
             "webhook_backlog_deliveries",
@@ -310,7 +316,9 @@ class BacklogSeries(Collector):
         if reading is not None:
             deliveries.add_metric(("largest",), reading.largest)
             deliveries.add_metric(("rest",), reading.rest)
-            count.add_metric((), reading.behind)
+            count.add_metric((), reading.late)
+            owners.add_metric(("1m",), reading.late_owners)
+            owners.add_metric(("10m",), reading.long_late_owners)
             for webhook_id, backlog in reading.webhooks.items():
                 labels = (webhook_id, backlog.owner_id)
                 of_webhook.add_metric(labels, backlog.deliveries)
@@ -318,4 +326,4 @@ class BacklogSeries(Collector):
             for owner_id, backlog in reading.owners.items():
                 of_owner.add_metric((owner_id,), backlog.deliveries)
                 age_of_owner.add_metric((owner_id,), backlog.age)
-        yield from (deliveries, count, of_webhook, age_of_webhook, of_owner, age_of_owner)
+        yield from (deliveries, count, owners, of_webhook, age_of_webhook, of_owner, age_of_owner)

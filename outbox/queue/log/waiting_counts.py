@@ -36,6 +36,8 @@ class Count:
     active: bool
     closed: bool
     """Whether its circuit is closed."""
+    wait_until: int
+    """Until when it waits for the rate of its owner, or because its receiver asked for it."""
     oldest: int
     counted_at: int
     rows: int = 0
@@ -66,8 +68,8 @@ order by webhook_id, retry, next_at limit 1 offset $4
 """
 
 PIECE = """
-select r.webhook_id, l.owner_id, l.active, l.probe_at is null as closed, r.n, r.due, r.oldest,
-  r.firsts, r.first
+select r.webhook_id, l.owner_id, l.active, l.probe_at is null as closed, l.wait_until, r.n, r.due,
+  r.oldest, r.firsts, r.first
 from (
   select webhook_id, count(*) as n, min(next_at) as oldest,
     sum(case when next_at <= $4 then 1 else 0 end) as due,
@@ -167,10 +169,10 @@ class Counting:
         self._reported[webhook_id] = count.active, count.rows, count.due
         age = max(0, count.counted_at - count.oldest) / SECOND
         self.waiting[webhook_id] = Waiting(count.rows, age)
-        late = count.active and count.closed and count.first is not None
-        since = count.counted_at if count.first is None or not late else count.first
-        backlog = Backlog(count.owner_id, count.firsts, (count.counted_at - since) / SECOND)
-        self.behind.put(webhook_id, backlog)
+        if count.active and count.closed and count.first is not None:
+            self.behind.put(webhook_id, _backlog(count, count.first))
+        else:
+            self.behind.drop(webhook_id)
 
     def _withdraw(self, webhook_id: str) -> None:
         active, rows, due = self._reported.pop(webhook_id)
@@ -196,12 +198,19 @@ async def _count(tx: Tx, start: Place, rows: int) -> _Piece:
     return _Piece(now, end, await tx.all(PIECE_UNTIL, *start, now, *end))
 
 
+def _backlog(count: Count, first: int) -> Backlog:
+    now = count.counted_at
+    late = now - max(first, count.wait_until)
+    return Backlog(count.owner_id, count.firsts, (now - first) / SECOND, late / SECOND)
+
+
 def _merge(counts: dict[str, Count], row: Row, now: int) -> None:
     count = counts.get(row["webhook_id"])
     if count is None:
         count = counts[row["webhook_id"]] = Count(
-            row["owner_id"], bool(row["active"]), bool(row["closed"]), row["oldest"], now
-        )
+            row["owner_id"], bool(row["active"]), bool(row["closed"]), row["wait_until"],
+            row["oldest"], now,
+        )  # fmt: skip
     count.rows += int(row["n"])
     count.due += int(row["due"])
     count.firsts += int(row["firsts"])

@@ -201,8 +201,9 @@ def test_the_gauges_come_from_one_reading() -> None:
     reading.backed_up_at = 5_000_000
     reading.moves["leaving"], reading.move_changes, reading.closed_age = 2, 7, 12.5
     reading.backlogs = Backlogs(
-        7, 30, 12, {"w1": Backlog("ana", 30, 90.0)}, {"ana": Backlog("ana", 42, 90.0)}
-    )
+        7, 5, 2, 30, 12,
+        {"w1": Backlog("ana", 30, 90.0, 0.0)}, {"ana": Backlog("ana", 42, 90.0, 0.0)},
+    )  # fmt: skip
     reading.ending = [Ending("w2", "bia", 9_000_000)]
     metrics.gauges(reading)
     value = metrics.registry.get_sample_value
@@ -220,6 +221,7 @@ def test_the_gauges_come_from_one_reading() -> None:
     assert value("outbox_backlog_webhooks") == 7
     parts = [value("outbox_backlog_deliveries", {"part": part}) for part in ("largest", "rest")]
     assert parts == [30, 12]
+    assert [value("outbox_backlog_owners", {"late": late}) for late in ("1m", "10m")] == [5, 2]
     webhook = {"webhook": "w1", "owner": "ana"}
     assert value("webhook_backlog_deliveries", webhook) == 30
     assert value("webhook_backlog_age_seconds", webhook) == 90
@@ -228,6 +230,7 @@ def test_the_gauges_come_from_one_reading() -> None:
     # Another node leads now.
     metrics.gauges(None)
     assert value("webhook_backlog_deliveries", webhook) is None
+    assert value("outbox_backlog_owners", {"late": "1m"}) is None
     assert value("webhook_client_certificate_end_timestamp_seconds", certificate) is None
     assert math.isnan(value("backup_last_success_timestamp_seconds") or 0)
     assert value("app_owner_moves", {"state": "leaving"}) is None
