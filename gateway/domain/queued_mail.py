@@ -115,6 +115,12 @@ async def take(tx: Tx) -> QueuedMail | None:
     return None if row is None else _queued(row)
 
 
+async def waits(tx: Tx, mail: QueuedMail) -> bool:
+    """Return whether a mail is still to be sent."""
+    sql = "select 1 as due from queued_mails where id = $1 and due_at is not null"
+    return await tx.one(sql, mail.id) is not None
+
+
 def _queued(row: Row) -> QueuedMail:
     values = {name: row[name] for name in QueuedMail._fields}
     return QueuedMail(**values | {"facts": msgspec.json.decode(row["facts"] or "{}")})

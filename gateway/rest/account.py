@@ -5,6 +5,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from gateway.domain.accounts import tokens, two_factor, users
 from gateway.domain.accounts.users import SIGN_IN as SIGN_IN_FIELDS
+from gateway.domain.accounts.users import CheckedAccount
 from gateway.records.audit import Actor
 from gateway.records.errors import Fault, Refusal, rate_limited
 from gateway.records.values import dates
@@ -83,24 +84,25 @@ async def create_token(request: web.Request) -> web.Response:
     if user is None:
         refusal = await cells.of_name("email", fold_email(values["email"]))
         raise refusal or Refusal("unauthenticated", "Incorrect email or password.")
-    user_id = user["id"]
-    if user["two_factor_at"] is not None:
-        await _check_code(request, user, values.get("code") or "", address)
+    account = users.as_checked(user)
+    if account.two_factor_at is not None:
+        await _check_code(request, account, values.get("code") or "", address)
     elif request.app[ACCOUNT_RULES].require_two_factor:
         raise Refusal("forbidden", ENROL)
     lifetime = request.app[ACCOUNT_RULES].token_seconds
-    text = cells.marked(tokens.make(request.app[IDS]), user_id)
-    issued = await request.app[DB].write(tokens.add, owner_id=user_id, text=text, lifetime=lifetime)
+    text = cells.marked(tokens.make(request.app[IDS]), account.id)
+    issued = await request.app[DB].write(tokens.add, account, text=text, lifetime=lifetime)
     return respond(Token(issued.text, "Bearer", lifetime, dates.show(issued.expires_at)))
 
 
-async def _check_code(request: web.Request, user: Row, code: str, address: str) -> None:
+async def _check_code(
+    request: web.Request, account: CheckedAccount, code: str, address: str
+) -> None:
     """Raise unauthenticated or rate_limited unless the code of an account is right."""
     if not code:
         raise _no_code("required", "This account has two-factor authentication; send its code.")
     checked = await request.app[DB].write(
-        two_factor.check, request.app[KEYRING], user["id"], code, {"address": address},
-        user["version"],
+        two_factor.check, request.app[KEYRING], account.id, code, {"address": address}, account,
     )  # fmt: skip
     if checked.result == "wait":
         raise rate_limited(

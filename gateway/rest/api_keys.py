@@ -6,14 +6,14 @@ import msgspec
 from aiohttp import web
 from msgspec import UNSET, Struct, UnsetType
 
-from gateway.domain.accounts import api_keys
+from gateway.domain.accounts import api_keys, tokens
 from gateway.domain.accounts.api_keys import KEY
 from gateway.records.audit import Actor
 from gateway.records.errors import Fault, Refusal
 from gateway.records.record import refusal
 from gateway.records.values import dates
 from gateway.records.values.schemas import Id, Instant
-from gateway.rest.auth import authenticate, must_present_token
+from gateway.rest.auth import ORDER, authenticate, must_present_token, presented
 from gateway.rest.body import read_draft, respond
 from gateway.rest.document import shapes
 from gateway.rest.document.describe import id_of
@@ -99,7 +99,10 @@ async def create_key(request: web.Request) -> web.Response:
         resources=draft.values.get("resources"),
     )
     most = request.app[ACCOUNT_RULES].most_keys
-    row = await db.write(api_keys.add, caller.owner_id, key, most=most, actor=caller)
+    row = await db.write(
+        tokens.while_live, caller.owner_id, _token_of(request), api_keys.add, caller.owner_id, key,
+        most=most, actor=caller,
+    )  # fmt: skip
     return respond(NewKey(*_key(row), key=text), 201, draft)
 
 
@@ -133,6 +136,12 @@ async def _with_token(request: web.Request) -> Actor:
             "Manage API keys with a token from POST /api/auth/token, or in the console.",
         )
     return caller
+
+
+def _token_of(request: web.Request) -> str:
+    """Return the token of a caller who has one, in whichever header it is."""
+    sent = [presented(request, scheme) or "" for scheme in ORDER]
+    return next((text for text in sent if text.startswith(tokens.PREFIX)), "")
 
 
 def _key(row: Row) -> tuple[Any, ...]:

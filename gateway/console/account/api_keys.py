@@ -8,7 +8,7 @@ from aiohttp import web
 from gateway.console.layout import error_pages, guard, pages, reveal, templates, wording
 from gateway.console.layout.guard import Form, SignedIn
 from gateway.console.layout.reader import READER
-from gateway.domain.accounts import agents, api_keys
+from gateway.domain.accounts import agents, api_keys, sessions
 from gateway.domain.accounts.agents import Allowed
 from gateway.records.errors import Fault, Refusal
 from gateway.records.values.patterns import NOT_TEXT
@@ -39,14 +39,19 @@ async def create(request: web.Request, visitor: SignedIn, form: Form) -> web.Str
     faults = _faults(*typed)
     if faults:
         return await _page(request, visitor, typed=typed, faults=faults, status=400)
-    database = request.app[DB]
+    database, session = request.app[DB], visitor.session
+    assert session is not None, "no form without a session leads here"
     text = request.app[CELLS].marked(api_keys.make(request.app[IDS]), visitor.actor.owner_id)
     expires_at = database.clock.wall() + int(days) * DAY if days else None
     key = api_keys.KeyDraft(name, text, scopes, expires_at, resources or None)
     actor, most = visitor.actor, request.app[ACCOUNT_RULES].most_keys
     try:
-        await database.write(api_keys.add, actor.owner_id, key, most=most, actor=actor)
+        await database.write(
+            sessions.while_live, session, api_keys.add, actor.owner_id, key, most=most, actor=actor
+        )
     except Refusal as full:
+        if full.code == "unauthenticated":
+            raise
         faults = [Fault("name", full.code, full.message)]
         return await _page(
             request,

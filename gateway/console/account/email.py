@@ -5,10 +5,11 @@ from collections.abc import Mapping
 from aiohttp import web
 
 from gateway.console.account import proofs
+from gateway.console.account.proofs import Failure
 from gateway.console.layout import guard, pages, templates, wording
 from gateway.console.layout.guard import Form, SignedIn
 from gateway.console.layout.reader import READER
-from gateway.domain.accounts import account_tokens, email_changes
+from gateway.domain.accounts import account_tokens, email_changes, users
 from gateway.domain.accounts.account_tokens import Opened
 from gateway.domain.accounts.users import LONGEST_EMAIL
 from gateway.records.errors import Refusal
@@ -40,13 +41,14 @@ async def change(request: web.Request, visitor: SignedIn, form: Form) -> web.Str
         return _page(request, visitor, email, wording.by_field(texts, wrong.faults("email")))
     if fold_email(email) == fold_email(session.user_email):
         return _page(request, visitor, email, {"email": texts("email.same")})
-    failure = await proofs.password_failure(request, visitor, form)
-    if failure is not None:
-        faults = {failure.field: failure.text}
-        return failure.answer(_page(request, visitor, email, faults, failure.status))
+    proof = await proofs.check_password(request, visitor, form)
+    if isinstance(proof, Failure):
+        faults = {proof.field: proof.text}
+        return proof.answer(_page(request, visitor, email, faults, proof.status))
     await request.app[DB].write(
-        email_changes.request, visitor.actor, email, proofs.facts_of(request)
-    )
+        users.after_check, proof, email_changes.request, visitor.actor, email,
+        proofs.facts_of(request),
+    )  # fmt: skip
     return pages.to(ACCOUNT, "email_sent")
 
 

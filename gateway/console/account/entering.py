@@ -16,6 +16,8 @@ from gateway.console.layout import guard, kept_forms, pages
 from gateway.console.layout.guard import SignedIn
 from gateway.console.layout.kept_forms import Kept
 from gateway.domain.accounts import sessions
+from gateway.domain.accounts.users import CheckedAccount
+from gateway.records.errors import Refusal
 from gateway.server.app_keys import DB, KEYRING
 from gateway.server.installation import ACCOUNT_RULES, SITE
 from outbox.durations import DAY, SECOND
@@ -25,18 +27,24 @@ HOME = "/console"
 
 
 async def welcome(
-    request: web.Request, visitor: SignedIn, user_id: str, where: str,
+    request: web.Request, visitor: SignedIn, account: CheckedAccount, where: str,
     kept_form: Kept | None = None, *, created: bool = False,
 ) -> web.StreamResponse:  # fmt: skip
     """Start a session; redirect to `where`, or to the form that was kept.
 
-    The account gets a mail about a browser that is new to it, unless it was `created` there.
+    The account gets a mail about a browser that is new to it, unless it was `created` there. One
+    that changed since its password was checked has to sign in again.
     """
+    user_id = account.id
     told = request.app[SITE].sends_mail and not created
     new = told and not is_known_browser(request, user_id)
-    token = await guard.sign_in(
-        request, visitor, user_id, proofs.facts_of(request) if new else None
-    )
+    notice = proofs.facts_of(request) if new else None
+    try:
+        token = await guard.sign_in(request, visitor, account, notice)
+    except Refusal as refusal:
+        if refusal.code != "unauthenticated":
+            raise
+        return pages.to("/console/sign-in", "sign_in_again")
     response = pages.to(where)
     if kept_form is not None and not kept_forms.belongs(kept_form, user_id):
         response = pages.to(HOME, "form_dropped")

@@ -9,8 +9,9 @@ from gateway.console.layout import display, guard, kept_forms, pages, templates,
 from gateway.console.layout.guard import Form, SignedIn
 from gateway.console.layout.kept_forms import Kept
 from gateway.console.layout.reader import READER
-from gateway.domain.accounts import account_mails, sessions
+from gateway.domain.accounts import account_mails, sessions, users
 from gateway.domain.accounts.passwords import LONGEST, SHORTEST, weakness_of
+from gateway.domain.accounts.users import CheckedAccount
 from gateway.domain.queued_mail import Facts
 from gateway.domain.sales import new_accounts
 from gateway.records.audit import Actor
@@ -78,9 +79,10 @@ async def sign_in(request: web.Request, visitor: SignedIn, form: Form) -> web.St
         if elsewhere is not None:
             raise elsewhere
         return _sign_in_form(request, visitor, shown, "sign_in.wrong", status=401)
-    if user["two_factor_at"] is not None:
-        return second_step.ask(request, visitor, user, where, kept_form)
-    return await entering.welcome(request, visitor, user["id"], where, kept_form)
+    account = users.as_checked(user)
+    if account.two_factor_at is not None:
+        return second_step.ask(request, visitor, account, where, kept_form)
+    return await entering.welcome(request, visitor, account, where, kept_form)
 
 
 async def sign_out(request: web.Request, visitor: SignedIn, form: Form) -> web.StreamResponse:
@@ -111,12 +113,12 @@ async def first_account(request: web.Request, visitor: SignedIn, form: Form) -> 
         )
     hashed = await request.app[PASSWORDS].hash(password)
     try:
-        user_id = await request.app[DB].write(
+        account = await request.app[DB].write(
             _create_first, token, email, name, hashed, request[READER].texts.code
         )
     except Refusal:
         return _first_account_form(request, visitor, token, False, status=403)
-    return await entering.welcome(request, visitor, user_id, entering.HOME, created=True)
+    return await entering.welcome(request, visitor, account, entering.HOME, created=True)
 
 
 async def end_session(request: web.Request, visitor: SignedIn, form: Form) -> web.StreamResponse:
@@ -153,12 +155,12 @@ async def _end_all(tx: Tx, actor: Actor, facts: Facts) -> None:
 
 async def _create_first(
     tx: Tx, token: str, email: str, name: str, password_hash: str, language: str
-) -> str:
+) -> CheckedAccount:
     await sessions.take_first_account(tx, token)
     user = await new_accounts.create(
         tx, language, email=email, name=name, password_hash=password_hash, via="session",
     )  # fmt: skip
-    return str(user["id"])
+    return users.as_checked(user)
 
 
 def _goodbye(request: web.Request, done: str) -> web.StreamResponse:

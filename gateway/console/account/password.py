@@ -6,6 +6,7 @@ from aiohttp import web
 
 from gateway.console.account import proofs
 from gateway.console.account.forgotten import new_password_faults
+from gateway.console.account.proofs import Failure
 from gateway.console.layout import pages, templates
 from gateway.console.layout.guard import Form, SignedIn
 from gateway.domain.accounts import sessions, users
@@ -35,12 +36,14 @@ async def change(request: web.Request, visitor: SignedIn, form: Form) -> web.Str
     faults = new_password_faults(request, session.user_email, new, form.text("again"))
     if faults:
         return _page(request, visitor, faults)
-    failure = await proofs.password_failure(request, visitor, form)
-    if failure is not None:
-        faults = {failure.field: failure.text}
-        return failure.answer(_page(request, visitor, faults, failure.status))
+    proof = await proofs.check_password(request, visitor, form)
+    if isinstance(proof, Failure):
+        return proof.answer(_page(request, visitor, {proof.field: proof.text}, proof.status))
     hashed = await request.app[PASSWORDS].hash(new, session.owner_id)
-    await request.app[DB].write(_set, visitor.actor, session, hashed, proofs.facts_of(request))
+    await request.app[DB].write(
+        users.after_check, proof, _set, visitor.actor, session, hashed,
+        facts=proofs.facts_of(request),
+    )  # fmt: skip
     request.app[CREDENTIALS].forget()
     return pages.to(ADDRESS, "password_changed")
 

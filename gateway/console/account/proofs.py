@@ -7,8 +7,9 @@ from aiohttp import web
 from gateway.console.layout import display, guard
 from gateway.console.layout.guard import Form, SignedIn
 from gateway.console.layout.reader import READER
-from gateway.domain.accounts import two_factor
+from gateway.domain.accounts import two_factor, users
 from gateway.domain.accounts.two_factor import Checked
+from gateway.domain.accounts.users import CheckedAccount
 from gateway.domain.queued_mail import Facts
 from gateway.records.errors import Refusal
 from gateway.server.app_keys import DB, KEYRING, SIGN_IN
@@ -46,8 +47,13 @@ def facts_of(request: web.Request) -> Facts:
     }
 
 
-async def password_failure(request: web.Request, visitor: SignedIn, form: Form) -> Failure | None:
-    """Check the field `current`; a wrong password counts as a wrong sign-in."""
+async def check_password(
+    request: web.Request, visitor: SignedIn, form: Form
+) -> CheckedAccount | Failure:
+    """Check the field `current`; a wrong password counts as a wrong sign-in.
+
+    The change that it is for runs with `users.after_check`.
+    """
     session = visitor.session
     assert session is not None, "no form without a session leads here"
     address = guard.client_of(request).address
@@ -61,14 +67,14 @@ async def password_failure(request: web.Request, visitor: SignedIn, form: Form) 
         return slow_failure(request, "current", slow.facts.get("retry_after", 60))
     if user is None or user["id"] != session.owner_id:
         return Failure("current", request[READER].texts("password.wrong"))
-    return None
+    return users.as_checked(user)
 
 
-async def code_failure(request: web.Request, visitor: SignedIn, form: Form) -> Failure | None:
-    """Check the code of the visitor's account, and use it up."""
+async def code_failure(request: web.Request, account: CheckedAccount, form: Form) -> Failure | None:
+    """Check the code of an account with the right password, and use it up."""
     checked = await request.app[DB].write(
-        two_factor.check, request.app[KEYRING], visitor.actor.owner_id, typed_code(form),
-        facts_of(request),
+        two_factor.check, request.app[KEYRING], account.id, typed_code(form), facts_of(request),
+        account,
     )  # fmt: skip
     return failure_of(request, checked)
 

@@ -15,24 +15,25 @@ from gateway.console.layout import guard, kept_forms, pages, templates
 from gateway.console.layout.guard import Form, SignedIn
 from gateway.console.layout.kept_forms import Kept
 from gateway.domain.accounts import two_factor
+from gateway.domain.accounts.users import CheckedAccount
 from gateway.records.errors import Refusal
 from gateway.server.app_keys import DB, KEYRING
 from gateway.server.http.rate_limits import LIMITS
-from outbox.database.transaction import Row
 from outbox.durations import MINUTE
 from outbox.webhooks.secrets import SealBroken
 
 LASTS = 10 * MINUTE
 FIELD = "sign_in_token"
-_Passed = tuple[str, int, int]
-"""The account, its version when the password was right, and the end."""
+_Passed = tuple[CheckedAccount, int]
+"""The account with the right password, and the end."""
 
 
 def ask(
-    request: web.Request, visitor: SignedIn, user: Row, where: str, kept_form: Kept | None
-) -> web.Response:
+    request: web.Request, visitor: SignedIn, account: CheckedAccount, where: str,
+    kept_form: Kept | None,
+) -> web.Response:  # fmt: skip
     """Ask an account with the right password for its code."""
-    passed: _Passed = (user["id"], user["version"], request.app[DB].clock.wall() + LASTS)
+    passed: _Passed = (account, request.app[DB].clock.wall() + LASTS)
     sealed = request.app[KEYRING].seal(json.encode(passed), _bound(visitor))
     return _page(request, visitor, base64.urlsafe_b64encode(sealed).decode(), where, kept_form)
 
@@ -52,17 +53,17 @@ async def check(request: web.Request, visitor: SignedIn, form: Form) -> web.Stre
     except Refusal as slow:
         failure = proofs.slow_failure(request, proofs.CODE, slow.facts.get("retry_after", 60))
         return _page(request, visitor, token, where, kept_form, failure)
-    user_id, version, _ = passed
+    account, _ = passed
     checked = await request.app[DB].write(
-        two_factor.check, request.app[KEYRING], user_id, proofs.typed_code(form),
-        proofs.facts_of(request), version,
+        two_factor.check, request.app[KEYRING], account.id, proofs.typed_code(form),
+        proofs.facts_of(request), account,
     )  # fmt: skip
     if checked.result == "none":
         return pages.to("/console/sign-in", "sign_in_again")
     failed = proofs.failure_of(request, checked)
     if failed is not None:
         return _page(request, visitor, token, where, kept_form, failed)
-    return await entering.welcome(request, visitor, user_id, where, kept_form)
+    return await entering.welcome(request, visitor, account, where, kept_form)
 
 
 def _passed(request: web.Request, visitor: SignedIn, token: str) -> _Passed | None:
@@ -72,7 +73,7 @@ def _passed(request: web.Request, visitor: SignedIn, token: str) -> _Passed | No
         passed = json.decode(request.app[KEYRING].open(sealed, _bound(visitor)), type=_Passed)
     except (UnicodeEncodeError, binascii.Error, SealBroken, DecodeError, ValidationError):
         return None
-    return passed if passed[2] > request.app[DB].clock.wall() else None
+    return passed if passed[1] > request.app[DB].clock.wall() else None
 
 
 def _bound(visitor: SignedIn) -> str:

@@ -8,12 +8,13 @@ from aiohttp import web
 from markupsafe import Markup
 
 from gateway.console.account import proofs
-from gateway.console.account.proofs import CODE
+from gateway.console.account.proofs import CODE, Failure
 from gateway.console.layout import pages, reveal, templates
 from gateway.console.layout.guard import Form, SignedIn
 from gateway.console.layout.reader import READER
-from gateway.domain.accounts import codes, two_factor
+from gateway.domain.accounts import codes, two_factor, users
 from gateway.domain.accounts.two_factor import TwoFactorState
+from gateway.domain.accounts.users import CheckedAccount
 from gateway.records.errors import Refusal
 from gateway.server.app_keys import CREDENTIALS, DB, IDS, KEYRING
 from gateway.server.installation import ACCOUNT_RULES, SITE
@@ -47,27 +48,31 @@ async def confirm(request: web.Request, visitor: SignedIn, form: Form) -> web.St
     """Turn it on with the password and a code; the page then shows the recovery codes once."""
     session = visitor.session
     assert session is not None, "no form without a session leads here"
-    failure = await proofs.password_failure(request, visitor, form)
-    if failure is None:
+    proof = await proofs.check_password(request, visitor, form)
+    if not isinstance(proof, Failure):
         recovery = codes.new_recovery_codes(request.app[IDS])
         if await request.app[DB].write(
-            two_factor.confirm, request.app[KEYRING], visitor.actor, form.text(CODE),
-            recovery=recovery, session_id=session.id, facts=proofs.facts_of(request),
+            users.after_check, proof, two_factor.confirm, request.app[KEYRING], visitor.actor,
+            form.text(CODE), recovery=recovery, session_id=session.id,
+            facts=proofs.facts_of(request),
         ):  # fmt: skip
             request.app[CREDENTIALS].forget()
             await reveal.later(request, visitor, PATH, " ".join(recovery))
             return pages.to(PATH, "two_factor_on")
-        failure = proofs.Failure(CODE, request[READER].texts("code.wrong"))
-    return await _page(request, visitor, "confirm", failure)
+        proof = Failure(CODE, request[READER].texts("code.wrong"))
+    return await _page(request, visitor, "confirm", proof)
 
 
 async def renew(request: web.Request, visitor: SignedIn, form: Form) -> web.StreamResponse:
     """Make new recovery codes, for the password and a code."""
-    failure = await _both(request, visitor, form)
-    if failure is not None:
-        return await _page(request, visitor, "renew", failure)
+    proof = await _both(request, visitor, form)
+    if isinstance(proof, Failure):
+        return await _page(request, visitor, "renew", proof)
     recovery = codes.new_recovery_codes(request.app[IDS])
-    await request.app[DB].write(two_factor.renew, visitor.actor, recovery, proofs.facts_of(request))
+    await request.app[DB].write(
+        users.after_check, proof, two_factor.renew, visitor.actor, recovery,
+        proofs.facts_of(request),
+    )  # fmt: skip
     await reveal.later(request, visitor, PATH, " ".join(recovery))
     return pages.to(PATH, "recovery_renewed")
 
@@ -76,25 +81,27 @@ async def end(request: web.Request, visitor: SignedIn, form: Form) -> web.Stream
     """Turn it off, for the password and a code."""
     if request.app[ACCOUNT_RULES].require_two_factor:
         raise Refusal("forbidden", "error.two_factor_required")
-    failure = await _both(request, visitor, form)
-    if failure is not None:
-        return await _page(request, visitor, "end", failure)
+    proof = await _both(request, visitor, form)
+    if isinstance(proof, Failure):
+        return await _page(request, visitor, "end", proof)
     await request.app[DB].write(
-        two_factor.end, visitor.actor.owner_id, visitor.actor, proofs.facts_of(request)
-    )
+        users.after_check, proof, two_factor.end, proof.id, visitor.actor,
+        proofs.facts_of(request),
+    )  # fmt: skip
     return pages.to(PATH, "two_factor_off")
 
 
-async def _both(request: web.Request, visitor: SignedIn, form: Form) -> proofs.Failure | None:
+async def _both(request: web.Request, visitor: SignedIn, form: Form) -> CheckedAccount | Failure:
     # The password first: a wrong one uses up no code.
-    return await proofs.password_failure(request, visitor, form) or await proofs.code_failure(
-        request, visitor, form
-    )
+    proof = await proofs.check_password(request, visitor, form)
+    if isinstance(proof, Failure):
+        return proof
+    return await proofs.code_failure(request, proof, form) or proof
 
 
 async def _page(
     request: web.Request, visitor: SignedIn, which: str = "",
-    failure: proofs.Failure | None = None, shown: list[str] | None = None,
+    failure: Failure | None = None, shown: list[str] | None = None,
 ) -> web.Response:  # fmt: skip
     """Return the page; `which` is the form that has failed."""
     standing = await request.app[DB].read(

@@ -20,6 +20,7 @@ from gateway import texts
 from gateway.console.layout.reader import Reader
 from gateway.domain.accounts import sessions
 from gateway.domain.accounts.sessions import Session
+from gateway.domain.accounts.users import CheckedAccount
 from gateway.domain.queued_mail import Facts
 from gateway.records.audit import Actor
 from gateway.records.errors import Refusal
@@ -181,18 +182,19 @@ def give_cookie(
 
 
 async def sign_in(
-    request: web.Request, visitor: SignedIn, user_id: str, notice: Facts | None
+    request: web.Request, visitor: SignedIn, account: CheckedAccount, notice: Facts | None
 ) -> str:
     """Start a session with a new token, and end the previous session of this browser.
 
-    `notice` are the facts of the mail about it, None without one.
+    `notice` are the facts of the mail about it, None without one. Raise unauthenticated when the
+    account changed since its password was checked.
     """
-    token = request.app[CELLS].marked(new_token(request), user_id)
+    token = request.app[CELLS].marked(new_token(request), account.id)
     lifetime = request.app[ACCOUNT_RULES].session_seconds * SECOND
     agent = request.headers.get("User-Agent", "").encode("utf-8", "replace").decode()
     database = request.app[DB]
     await database.write(
-        sessions.start, user_id, token, lifetime=lifetime,
+        sessions.start, account, token, lifetime=lifetime,
         address=client_of(request).address, agent=agent, notice=notice,
     )  # fmt: skip
     if visitor.session is not None:

@@ -4,6 +4,7 @@ from aiohttp import web
 
 from gateway.console.layout import guard, pages, templates
 from gateway.console.layout.guard import Form, SignedIn
+from gateway.domain.accounts import sessions
 from gateway.domain.webhooks import connect_links, connecting
 from gateway.domain.webhooks.connect_links import FIELDS, Asked, Faulty, address, origin_of
 from gateway.server.app_keys import DB, GUARD, IDS
@@ -43,11 +44,15 @@ async def decide(request: web.Request, visitor: SignedIn, form: Form) -> web.Str
     wish, state = asked.wish, asked.state
     if form.text("decision") != "allow":
         return _failed(request, connect_links.denied(asked))
+    session = visitor.session
+    assert session is not None, "no form without a session leads here"
     # Like a test event, so that no page can fill the table of codes.
     request.app[LIMITS].test(visitor.actor.owner_id)
     code = connecting.make(request.app[IDS])
     most = request.app[WEBHOOK_RULES].most
-    await request.app[DB].write(connecting.allow, visitor.actor, wish, code, most)
+    await request.app[DB].write(
+        sessions.while_live, session, connecting.allow, visitor.actor, wish, code, most=most
+    )
     return _to(request, wish.redirect_uri, {"code": code, "state": state})
 
 

@@ -27,9 +27,14 @@ async def letter(tx: Tx, mail: QueuedMail, post: Post) -> Letter | None:
 
     Without the address of the console no mail has a link, and those that need one are dropped.
     """
-    user = await users.one(tx, mail.owner_id)
     kind = cast(Kind, mail.kind)
     link = LINKS.get(kind)
+    if link is not None:
+        await users.lock(tx, mail.owner_id)
+        if not await queued_mail.waits(tx, mail):
+            # A new password has ended what it would lead to.
+            return None
+    user = await users.one(tx, mail.owner_id)
     if user is None or user["disabled_at"] is not None or (link is not None and not post.site):
         return None
     address = ""

@@ -20,6 +20,11 @@ select t.digest, t.owner_id, t.email as new_email, u.email, u.name
 from account_tokens t join users u on u.id = t.owner_id
 where t.digest = $1 and t.kind = $2 and t.expires_at > $3 and u.disabled_at is null
 """
+# Those that were sent stay, because they count.
+_DROP_MAILS = """
+delete from queued_mails
+where owner_id = $1 and kind in ('password_reset', 'email_confirm') and due_at is not null
+"""
 EXPIRY = Expiry("account_tokens", "digest")
 
 
@@ -62,8 +67,9 @@ async def take(tx: Tx, kind: Kind, text: str) -> Opened:
 
 
 async def drop(tx: Tx, owner_id: str) -> None:
-    """Delete all tokens of an account."""
+    """Delete all tokens of an account, and its mails that would have one when they are sent."""
     await tx.run("delete from account_tokens where owner_id = $1", owner_id)
+    await tx.run(_DROP_MAILS, owner_id)
 
 
 def digest_of(text: str) -> bytes:

@@ -4,9 +4,12 @@ The browser has a random token; the database has only its SHA-256.
 """
 
 import hashlib
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from typing import Concatenate
 
 from gateway.domain.accounts import account_mails, users
+from gateway.domain.accounts.users import CheckedAccount, P, T
 from gateway.domain.queued_mail import Facts
 from gateway.records import audit
 from gateway.records.audit import Actor
@@ -60,14 +63,16 @@ where u.disabled_at is null and s.expires_at > $1
 
 
 async def start(
-    tx: Tx, owner_id: str, token: str, *, lifetime: int, address: str, agent: str,
+    tx: Tx, account: CheckedAccount, token: str, *, lifetime: int, address: str, agent: str,
     notice: Facts | None = None,
 ) -> str:  # fmt: skip
     """Create a session for `lifetime` microseconds; return its id.
 
-    With the facts of a `notice` the account gets a mail about the browser.
+    With the facts of a `notice` the account gets a mail about the browser. Raises unauthenticated
+    when the account changed since its password was checked.
     """
-    await users.lock(tx, owner_id)
+    await users.lock_checked(tx, account)
+    owner_id = account.id
     await tx.run(
         """
         delete from sessions where owner_id = $1 and id not in (
@@ -90,6 +95,18 @@ async def start(
     if notice is not None:
         await account_mails.add(tx, owner_id, "new_browser", notice)
     return session_id
+
+
+async def while_live(
+    tx: Tx, session: Session, unit: Callable[Concatenate[Tx, P], Awaitable[T]],
+    *args: P.args, **kwargs: P.kwargs,
+) -> T:  # fmt: skip
+    """Run `unit` for a session, whose end waits for it. Raises unauthenticated when it ended."""
+    await users.lock(tx, session.owner_id)
+    row = await tx.one("select id from sessions where id = $1", session.id)
+    if row is None:
+        raise Refusal("unauthenticated", "Your session has ended; sign in again.")
+    return await unit(tx, *args, **kwargs)
 
 
 async def find(tx: Tx, token: str) -> Session | None:

@@ -1,11 +1,14 @@
 """Issues and stores bearer tokens: 256 random bits, stored as digests."""
 
 import base64
-from typing import NamedTuple
+from collections.abc import Awaitable, Callable
+from typing import Concatenate, NamedTuple
 
 from gateway.domain.accounts import users
+from gateway.domain.accounts.users import CheckedAccount, P, T
 from gateway.records import audit
 from gateway.records.audit import Actor
+from gateway.records.errors import Refusal
 from outbox.database.expiry import Expiry
 from outbox.database.transaction import Row, Tx
 from outbox.durations import DAY, SECOND
@@ -31,9 +34,13 @@ def make(ids: Ids) -> str:
     return PREFIX + base64.urlsafe_b64encode(ids.token(32)).rstrip(b"=").decode()
 
 
-async def add(tx: Tx, *, owner_id: str, text: str, lifetime: int) -> Issued:
-    """Store a token from `make` for `lifetime` seconds; above MOST delete the oldest."""
-    await users.lock(tx, owner_id)
+async def add(tx: Tx, account: CheckedAccount, *, text: str, lifetime: int) -> Issued:
+    """Store a token from `make` for `lifetime` seconds; above MOST delete the oldest.
+
+    Raises unauthenticated when the account changed since its password was checked.
+    """
+    await users.lock_checked(tx, account)
+    owner_id = account.id
     await tx.run(
         """delete from tokens where owner_id = $1 and digest not in (
              select digest from tokens where owner_id = $1
@@ -48,6 +55,20 @@ async def add(tx: Tx, *, owner_id: str, text: str, lifetime: int) -> Issued:
     )  # fmt: skip
     audit.record(tx, Actor(owner_id, "bearer"), "signed_in", "token", None)
     return Issued(text, expires_at)
+
+
+async def while_live(
+    tx: Tx, owner_id: str, text: str, unit: Callable[Concatenate[Tx, P], Awaitable[T]],
+    *args: P.args, **kwargs: P.kwargs,
+) -> T:  # fmt: skip
+    """Run `unit` for a token, whose end waits for it. Raises unauthenticated when it was revoked.
+
+    A credential that is remembered may have ended, and a body may be on its way for long.
+    """
+    await users.lock(tx, owner_id)
+    if await tx.one("select 1 as found from tokens where digest = $1", digest_of(text)) is None:
+        raise Refusal("unauthenticated", "The token was revoked; sign in again.")
+    return await unit(tx, *args, **kwargs)
 
 
 async def recognise(tx: Tx, digest: bytes) -> Row | None:

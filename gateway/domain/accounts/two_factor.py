@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from gateway.domain.accounts import account_mails, codes, sessions, users
+from gateway.domain.accounts.users import CheckedAccount
 from gateway.domain.queued_mail import NO_FACTS, Facts
 from gateway.records import audit
 from gateway.records.audit import Actor
@@ -110,18 +111,19 @@ async def confirm(
 
 
 async def check(
-    tx: Tx, ring: KeyRing, owner_id: str, code: str, facts: Facts, version: int | None = None
-) -> Checked:
+    tx: Tx, ring: KeyRing, owner_id: str, code: str, facts: Facts,
+    account: CheckedAccount | None = None,
+) -> Checked:  # fmt: skip
     """Check a code of the app or a recovery code, and use it up. It raises nothing: attempts count.
 
-    `version` is that of the account when its password was checked, if that was before.
+    `account` is how it was when its password was checked, if that was before.
     """
     await users.lock(tx, owner_id)
     user = await users.one(tx, owner_id)
     row = await tx.one(_FIND, owner_id)
     if (
         user is None or user["disabled_at"] is not None or row is None
-        or row["confirmed_at"] is None or version not in (None, user["version"])
+        or row["confirmed_at"] is None or account not in (None, users.as_checked(user))
     ):  # fmt: skip
         return Checked("none")
     text = codes.plain(code)

@@ -1,6 +1,7 @@
 """Stores users with hashed passwords (see gateway.domain.accounts.passwords)."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import Concatenate, NamedTuple, ParamSpec, TypeVar
 
 from gateway.domain.accounts import account_mails, account_tokens
 from gateway.domain.accounts.codes import LONGEST as CODE
@@ -16,6 +17,8 @@ from gateway.texts import CODES, HOME
 from outbox.database.claims import Claim
 from outbox.database.transaction import Row, Tx
 
+P = ParamSpec("P")
+T = TypeVar("T")
 LONGEST_EMAIL = 254
 
 SIGN_IN = Form(
@@ -72,6 +75,19 @@ PROFILE = Form(
     description="The changeable data of an account.",
     fields=(_NAME, _ZONE, _LANGUAGE),
 )
+
+
+class CheckedAccount(NamedTuple):
+    """An account as it was when its password was checked, which takes long."""
+
+    id: str
+    version: int
+    two_factor_at: int | None
+
+
+def as_checked(row: Row) -> CheckedAccount:
+    """Return the account of a row whose password is right."""
+    return CheckedAccount(row["id"], row["version"], row["two_factor_at"])
 
 
 async def add(
@@ -162,6 +178,31 @@ async def lock(tx: Tx, user_id: str) -> None:
     """Lock the user until the transaction ends, so that counts of their rows stay true."""
     # SQLite runs all writes one after the other.
     await tx.one("select id from users where id = $1 /*postgres for no key update */", user_id)
+
+
+_LOCK_CHECKED = """
+select id, version, two_factor_at, disabled_at from users
+where id = $1 /*postgres for no key update */
+"""
+
+
+async def lock_checked(tx: Tx, account: CheckedAccount) -> None:
+    """Lock the user like `lock`. Raises unauthenticated when it changed since the check.
+
+    A new password and two-factor authentication so end what began before them.
+    """
+    row = await tx.one(_LOCK_CHECKED, account.id)
+    if row is None or row["disabled_at"] is not None or as_checked(row) != account:
+        raise Refusal("unauthenticated", "This account changed meanwhile; sign in again.")
+
+
+async def after_check(
+    tx: Tx, account: CheckedAccount, unit: Callable[Concatenate[Tx, P], Awaitable[T]],
+    *args: P.args, **kwargs: P.kwargs,
+) -> T:  # fmt: skip
+    """Run `unit` with the account locked as it was checked. Raises as `lock_checked`."""
+    await lock_checked(tx, account)
+    return await unit(tx, *args, **kwargs)
 
 
 async def listed(tx: Tx, after: str, limit: int) -> list[Row]:

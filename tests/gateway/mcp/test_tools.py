@@ -11,6 +11,7 @@ import pytest
 
 from gateway.domain.accounts import agents, api_keys, tokens
 from gateway.domain.accounts.agents import Allowed
+from gateway.domain.accounts.users import CheckedAccount
 from gateway.domain.catalogue import BY_PLURAL, CATALOGUE
 from gateway.mcp import delivery_tools, tool_schemas
 from gateway.mcp.methods import tools
@@ -424,7 +425,8 @@ async def test_an_account_can_forbid_deletes_and_replays(api: RestApi, ana: Pers
 async def test_a_key_can_be_for_chosen_resources(api: RestApi, ana: Person) -> None:
     house = await house_of(api, ana, 0)
     text = tokens.make(api.db.ids)
-    await api.db.write(tokens.add, owner_id=ana.user_id, text=text, lifetime=3600)
+    account = CheckedAccount(ana.user_id, 1, None)
+    await api.db.write(tokens.add, account, text=text, lifetime=3600)
     token = Person(api.site.http, ana.user_id, {"Authorization": f"Bearer {text}"})
     asked = {"name": "agent", "scopes": ["read"], "resources": ["contacts", "reports"]}
     made = await token.post("/api/keys", asked)

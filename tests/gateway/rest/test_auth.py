@@ -6,6 +6,7 @@ from collections.abc import Mapping
 import pytest
 
 from gateway.domain.accounts import api_keys, tokens, users
+from gateway.domain.accounts.users import CheckedAccount
 from gateway.server.app_keys import CREDENTIALS, PASSWORDS
 from gateway.server.config import Config, Limits
 from outbox.database.transaction import Database, Tx
@@ -113,11 +114,11 @@ async def test_expired_keys_and_tokens(site: Site) -> None:
     now = site.db.clock.wall()
     late = await site.key(user_id, expires_at=now - 1)
     assert (await me(site, {"X-API-Key": late}))[0] == 401
-    text = tokens.make(site.db.ids)
-    await site.db.write(tokens.add, owner_id=user_id, text=text, lifetime=-1)
+    text, account = tokens.make(site.db.ids), CheckedAccount(user_id, 1, None)
+    await site.db.write(tokens.add, account, text=text, lifetime=-1)
     assert (await me(site, {"Authorization": f"Bearer {text}"}))[0] == 401
     assert await site.db.write(tokens.EXPIRY.purge, 10) == 0
-    await site.db.write(tokens.add, owner_id=user_id, text=text + "x", lifetime=-90_000)
+    await site.db.write(tokens.add, account, text=text + "x", lifetime=-90_000)
     assert await site.db.write(tokens.EXPIRY.purge, 10) == 1
 
 

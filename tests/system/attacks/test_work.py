@@ -14,6 +14,7 @@ import argon2
 import pytest
 
 from gateway.domain.accounts import api_keys, tokens, users
+from gateway.domain.accounts.users import CheckedAccount
 from gateway.domain.contacts.companies import COMPANIES
 from gateway.domain.contacts.contacts import CONTACTS
 from gateway.domain.sales.deals import DEALS
@@ -138,7 +139,8 @@ async def abandoned(target: Target) -> int:
 async def a_token(target: Target) -> None:
     """Give the attacker a token, because a key cannot create keys."""
     async with target.site.opened() as db:
-        await db.write(tokens.add, owner_id=target.owners[0], text=TOKEN, lifetime=3600)
+        account = CheckedAccount(target.owners[0], 1, None)
+        await db.write(tokens.add, account, text=TOKEN, lifetime=3600)
 
 
 async def keys(target: Target) -> int:

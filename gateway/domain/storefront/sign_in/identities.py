@@ -81,10 +81,13 @@ async def enter(
 async def link(tx: Tx, visitor: Shopper, identity: Identity, *, mail: bool) -> SignedIn:
     """Link an identity to the customer who is signed in.
 
-    `mail`: whether the installation sends mails. Raises unauthenticated, invalid_token, and
-    conflict when another account has the identity.
+    `mail`: whether the installation sends mails. Raises unauthenticated, also when the session
+    ended since the request began, invalid_token, and conflict when another account has it.
     """
     customer = await customers.own(tx, visitor, lock=True)
+    session_id = visitor.session_id or ""
+    if not await customer_sessions.is_live(tx, session_id, customer.id, visitor.store.id):
+        raise Refusal("unauthenticated", "Your session has ended; sign in again.")
     await _use_nonce(tx, visitor, identity)
     linked = await _known(tx, visitor, identity)
     if linked is None:
@@ -98,10 +101,13 @@ async def link(tx: Tx, visitor: Shopper, identity: Identity, *, mail: bool) -> S
 
 
 async def _known(tx: Tx, visitor: Shopper, identity: Identity) -> Record | None:
-    row = await tx.one(_KNOWN, visitor.store.id, identity.issuer, identity.subject)
+    pair = (visitor.store.id, identity.issuer, identity.subject)
+    row = await tx.one(_KNOWN, *pair)
     if row is None:
         return None
-    return await customers.fetch(tx, visitor, row["customer_id"], lock=True)
+    customer = await customers.fetch(tx, visitor, row["customer_id"], lock=True)
+    # A new password that the lock waited for may have removed the link.
+    return customer if await tx.one(_KNOWN, *pair) is not None else None
 
 
 async def _return(

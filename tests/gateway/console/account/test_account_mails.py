@@ -12,13 +12,23 @@ import aiohttp
 import pytest
 from msgspec.structs import replace
 
-from gateway.domain.accounts import password_resets, sessions, users
+from gateway.domain import queued_mail
+from gateway.domain.accounts import (
+    account_letters,
+    email_changes,
+    password_resets,
+    passwords,
+    sessions,
+    users,
+)
+from gateway.records.audit import Actor
 from gateway.server.config import Config, Limits, Mail, Server
 from gateway.server.upkeep.mailer import Mailer
 from outbox.database.transaction import Database
 from tests.support.codes import enrol
 from tests.support.console import CONFIG, Guest, Seen, guest
 from tests.support.drain import rows
+from tests.support.held_hashes import Held
 from tests.support.mailbox import Mailbox, mailbox
 from tests.support.site import PASSWORD, Site, serving
 from tests.support.waiting import until
@@ -276,6 +286,49 @@ async def test_a_new_password_ends_a_change_of_address(post: Post) -> None:
     await post.sent()
     await post.reset(post.link())
     assert not await post.site.db.read(rows, "select 1 from account_tokens")
+
+
+@pytest.mark.parametrize("unsent", ["never tried", "put off", "on its way"])
+async def test_so_does_it_where_the_mail_is_still_to_be_sent(
+    still: Database, box: Mailbox, unsent: str
+) -> None:
+    """A receiver that puts a mail off would get a token that is newer than the password."""
+    async with serving(still, CONFIG) as site:
+        owner_id = await site.user()
+        actor = Actor(owner_id, "session")
+        await still.write(email_changes.request, actor, "thief@example.com", {})
+        mail = None
+        while unsent != "never tried" and (mail is None or mail.kind != "email_confirm"):
+            mail = await still.write(queued_mail.take)
+            assert mail is not None
+        if unsent == "put off":
+            assert mail is not None
+            assert await still.write(queued_mail.failed, mail, "450", final=False)
+        await still.write(users.set_password, owner_id, "-")
+        if mail is not None:
+            post = queued_mail.Post("token", "Carteiro", SITE)
+            assert await still.write(account_letters.letter, mail, post) is None
+            await still.write(queued_mail.failed, mail, "450", final=False)
+        kinds = await still.read(rows, "select kind from queued_mails order by kind")
+        assert [row["kind"] for row in kinds] == ["email_requested", "password_changed"]
+        assert not await still.read(rows, "select 1 from account_tokens")
+
+
+async def test_a_change_of_address_is_not_asked_for_after_a_new_password(
+    monkeypatch: pytest.MonkeyPatch, db: Database, box: Mailbox
+) -> None:
+    held = Held()
+    monkeypatch.setattr(passwords, "HASHER", held)
+    async with serving(db, sending(box)) as site, visitor(site) as thief:
+        owner_id = await site.user()
+        await thief.sign_in()
+        page = await held.during(
+            lambda: thief.submit(EMAIL, email="thief@example.com", current=PASSWORD),
+            lambda: db.write(users.set_password, owner_id, "-"),
+        )
+        assert page.status == 401
+        kinds = await db.read(rows, "select kind from queued_mails where kind like 'email%'")
+        assert kinds == []
 
 
 async def test_a_session_that_another_one_ends_is_told(post: Post) -> None:

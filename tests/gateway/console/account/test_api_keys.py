@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from gateway.domain.accounts import api_keys, sessions
+from gateway.domain.accounts import sessions
 from outbox.errors import DatabaseUnavailable, OutcomeUnknown
 from tests.support.console import Guest
 from tests.support.drain import rows
@@ -75,8 +75,8 @@ LOST = OutcomeUnknown("connection", "secret detail 4711")
 @pytest.mark.parametrize(
     ("unit", "error", "says"),
     [
-        (api_keys.add, REFUSED, "Nothing was changed."),
-        (api_keys.add, LOST, "The change may have been made"),
+        (sessions.while_live, REFUSED, "Nothing was changed."),
+        (sessions.while_live, LOST, "The change may have been made"),
         # The key is there by now, although its page could not be prepared.
         (sessions.keep_reveal, REFUSED, "The change may have been made"),
     ],

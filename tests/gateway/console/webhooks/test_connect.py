@@ -14,6 +14,7 @@ import pytest
 from aiohttp import web
 from msgspec import structs
 
+from gateway.domain.accounts import sessions
 from gateway.domain.webhooks import connecting
 from gateway.domain.webhooks.connecting import challenge_of
 from gateway.server.config import App, Config, Connect
@@ -22,6 +23,7 @@ from outbox.database.transaction import Database, Row, Tx
 from outbox.durations import DAY, MINUTE, SECOND
 from outbox.ids import Ids
 from tests.support.console import CONFIG, Guest, guest
+from tests.support.failing import preceded
 from tests.support.site import Site, Still, serving
 
 COOKIE = "zappy"
@@ -231,6 +233,18 @@ async def test_json_is_taken_like_a_form(scene: Scene) -> None:
     async with scene.site.http.post(TOKEN, json=proof) as answer:
         assert answer.status == 200
         assert (await answer.json())["secret"].startswith("whsec_")
+
+
+async def test_a_session_that_ended_meanwhile_allows_nothing(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    [user], db = await scene.site.db.read(_rows, "select id from users"), scene.site.db
+    preceded(monkeypatch, db, sessions.while_live, lambda: db.write(sessions.end_all, user["id"]))
+    fields = scene.zappy.begin()
+    link = f"{PATH}?{urlencode(fields)}"
+    seen = await scene.maria.submit(PATH, at=link, follow=False, decision="allow", **fields)
+    assert (seen.status, "Location" in seen.headers) == (401, False)
+    assert await db.read(_rows, "select * from connect_codes") == []
 
 
 async def test_an_owner_may_refuse(scene: Scene) -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from gateway.domain.accounts import api_keys, passwords, sessions, tokens
 from gateway.domain.accounts.sign_in import DELAYS
+from gateway.domain.accounts.users import CheckedAccount
 from gateway.server.config import Config, Limits
 from outbox.database.transaction import Database, Row, Tx
 from tests.support.console import guest
@@ -68,14 +69,14 @@ async def test_networks_are_limited_too(still: Database) -> None:
 @pytest.mark.slow
 async def test_parallel_sign_ins_revoke_the_oldest_session_and_token(db: Database) -> None:
     async with serving(db, UNLIMITED) as site:
-        user_id = await site.user()
+        account = CheckedAccount(await site.user(), 1, None)
         given = [await site.token() for _ in range(3)]
         given += [tokens.make(db.ids) for _ in range(tokens.MOST)]
         more = range(sessions.MOST + 8)
         await asyncio.gather(
-            *(db.write(tokens.add, owner_id=user_id, text=text, lifetime=60) for text in given[3:]),
+            *(db.write(tokens.add, account, text=text, lifetime=60) for text in given[3:]),
             *(
-                db.write(sessions.start, user_id, f"token {n}", lifetime=60, address="", agent="")
+                db.write(sessions.start, account, f"token {n}", lifetime=60, address="", agent="")
                 for n in more
             ),
         )

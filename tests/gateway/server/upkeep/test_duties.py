@@ -21,6 +21,7 @@ import outbox
 from gateway.app import build_shared, build_watched, build_work
 from gateway.domain.accounts import api_keys, sessions, tokens, users
 from gateway.domain.accounts.credentials import Credentials
+from gateway.domain.accounts.users import CheckedAccount
 from gateway.domain.storefront.stores import stores
 from gateway.domain.storefront.stores.stores import STORES
 from gateway.records import idempotency
@@ -190,7 +191,9 @@ async def _everything_old(db: Database) -> None:
 
     async def rows(tx: Tx) -> None:
         customer_id = tx.new_id()
-        await sessions.start(tx, user_id, "token", lifetime=-DAY, address="", agent="")
+        await sessions.start(
+            tx, CheckedAccount(user_id, 1, None), "token", lifetime=-DAY, address="", agent=""
+        )
         old: Sequence[tuple[str, dict[str, Any]]] = (
             ("tokens", {"digest": b"t", "owner_id": user_id} | BEGUN),
             ("first_account_links", {"digest": b"l"} | BEGUN),
