@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from gateway.records import settled_rows
 from gateway.records.derived import varying
-from gateway.records.resource import Cascade, Drop, Resource, Unique
+from gateway.records.resource import CHANGED, Cascade, Drop, Resource, Unique
 from outbox.database.sql import IDS
 from outbox.database.transaction import Insert
 
@@ -73,6 +73,14 @@ def update(resource: Resource, columns: tuple[str, ...]) -> str:
     """Return the UPDATE of `columns` ($4 …) of the record $1 at the time $2 to the version $3."""
     sets = "".join(f", {column} = ${i}" for i, column in enumerate(columns, start=4))
     return f"update {resource.table} set updated_at = $2, version = $3{sets} where id = $1"
+
+
+def changed_at(place: str) -> str:
+    """Return the assignment of the time of a change at `place`, which never goes back.
+
+    A transaction that waited is older than the one that it waited for.
+    """
+    return f"updated_at = case when {CHANGED} > {place} then {CHANGED} else {place} end"
 
 
 @lru_cache(maxsize=1024)
@@ -223,7 +231,7 @@ def remove_of(table: str, column: str) -> str:
 def unset(table: str, column: str, also: tuple[str, ...] = ()) -> str:
     """Return the UPDATE that nulls the columns in records with the id $2; their ETag changes."""
     return (
-        f"update {table} set {_nulls(column, *also)}, version = version + 1, updated_at = $3"
+        f"update {table} set {_nulls(column, *also)}, version = version + 1, {changed_at('$3')}"
         f" where owner_id = $1 and {column} = $2"
     )
 
@@ -236,7 +244,8 @@ def _nulls(*columns: str) -> str:
 def drop(table: str, column: str, listed_in: str) -> str:
     """Return the UPDATE that removes the id $2 from JSON lists like ["a","b"] without repeats."""
     return (
-        f"update {table} set {column} = {_without(column)}, version = version + 1, updated_at = $3"
+        f"update {table} set {column} = {_without(column)}, version = version + 1,"
+        f" {changed_at('$3')}"
         f" where id in (select record_id from {listed_in} where owner_id = $1 and value = $2)"
     )
 
@@ -286,7 +295,7 @@ def _pointing(cascade: Cascade) -> str:
 def unset_these(table: str, column: str, also: tuple[str, ...] = ()) -> str:
     """Return the UPDATE that nulls the columns where the first still has the id $2."""
     return (
-        f"update {table} set {_nulls(column, *also)}, version = version + 2, updated_at = $3"
+        f"update {table} set {_nulls(column, *also)}, version = version + 2, {changed_at('$3')}"
         f" where id in {IDS} and {column} = $2"
     )
 
@@ -295,7 +304,8 @@ def unset_these(table: str, column: str, also: tuple[str, ...] = ()) -> str:
 def drop_these(table: str, column: str) -> str:
     """Return the UPDATE that removes the id $2 from the JSON lists that still have it."""
     return (
-        f"update {table} set {column} = {_without(column)}, version = version + 2, updated_at = $3"
+        f"update {table} set {column} = {_without(column)}, version = version + 2,"
+        f" {changed_at('$3')}"
         f" where id in {IDS} and {column} like '%\"' || $2 || '\"%'"
     )
 

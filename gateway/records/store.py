@@ -75,7 +75,9 @@ async def update(tx: Tx, resource: Resource, row: Row, changes: Mapping[str, Any
     for column, value in changes.items():
         changed[position[column]] = value
     changed[position["version"]] += 1
-    changed[position["updated_at"]] = tx.now
+    # See statements.changed_at.
+    updated_at = max(tx.now, row[position["updated_at"]] or row[position["created_at"]])
+    changed[position["updated_at"]] = updated_at
     # Also store the references that read as removed: lists, and single ones that are null.
     columns = {
         column: row[position[column]]
@@ -89,7 +91,7 @@ async def update(tx: Tx, resource: Resource, row: Row, changes: Mapping[str, Any
         columns |= zip(written, _search_columns(resource, changed), strict=True)
     record_id, owner_id = row[0], row[1]
     sql = statements.update(resource, tuple(columns))
-    await tx.run(sql, record_id, tx.now, changed[position["version"]], *columns.values())
+    await tx.run(sql, record_id, updated_at, changed[position["version"]], *columns.values())
     for field in resource.fields:
         if field.listed_in and field.column in changes:
             await tx.run(statements.unlist_items(field.listed_in), record_id)

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from outbox.database.transaction import Tx
 from outbox.ids import Ids
 from outbox.webhooks.key_files import read_key_file
 from tests.docs.languages import LANGUAGES
@@ -28,6 +29,18 @@ from tests.support.requirements import need
 LOCAL = {"CARTEIRO_EGRESS__ALLOW": "127.0.0.1/32", "CARTEIRO_EGRESS__ALLOW_HTTP": "true"}
 LEADS = "Nome;E-mail;Outra\nAna Lima;ana.lima@example.com;x\nBruno;bruno;y\n;;z\n"
 """The third line has an address that is none, which is left out of it; the fourth one nothing."""
+
+
+APART = """
+update contacts set created_at = created_at - 3600000000 - 120000000 *
+  (select count(*) from contacts later where later.id > contacts.id)
+"""
+"""The contacts are an hour old and two minutes apart."""
+LATE = """
+update contacts set name = 'Late', version = version + 1, updated_at =
+  (select max(coalesce(updated_at, created_at)) - 20000000 from contacts) where id = '{}'
+"""
+"""A change that waited for 20 seconds, while others that began after it were stored and read."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +85,18 @@ class Programs:
         bodies = ({"name": f"P{number}"} for number in range(count))
         return [json.loads(self.call("POST", "/api/contacts", body))["id"] for body in bodies]
 
+    def write(self, sql: str) -> None:
+        """Write something into the database beside the server."""
+
+        async def unit(tx: Tx) -> None:
+            await tx.run(sql)
+
+        async def beside() -> None:
+            async with opened(f"sqlite:///{self.server.out.parent / 'carteiro.db'}") as db:
+                await db.write(unit)
+
+        asyncio.run(beside())
+
     def contacts(self) -> dict[str, str]:
         """Map the id of each contact to its name."""
         found: dict[str, str] = {}
@@ -114,16 +139,20 @@ def test_a_list_is_imported_copied_and_changed_by_a_generated_client(programs: P
     assert sorted(programs.contacts().values()) == ["Ana Lima", "Bruno"]
 
     made = programs.made(120)
+    programs.write(APART)
     assert programs.run("sync") == "stored 122, removed 0"
     assert programs.copied() == programs.contacts()
     programs.call("PUT", f"/api/contacts/{made[3]}", {"name": "Changed"})
     programs.call("DELETE", f"/api/contacts/{made[5]}")
     programs.call("POST", "/api/contacts", {"name": "New"})
     _until_the_feed_has_the_delete(programs)
-    # The last one of the run before comes again.
+    # Those of the last minute of the run before come again.
     assert programs.run("sync") == "stored 3, removed 1"
     assert programs.copied() == programs.contacts()
-    assert programs.run("sync") == "stored 1, removed 0"
+    programs.write(LATE.format(made[7]))
+    assert programs.run("sync").endswith("removed 0")
+    assert programs.copied() == programs.contacts()
+    assert "Late" in programs.copied().values()
 
     said = programs.run("client")
     assert "too late: precondition_failed" in said

@@ -6,7 +6,7 @@ contacts, and the events feed tells which were deleted. The client is that of cl
 
 import os
 import sqlite3
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from carteiro_client import AuthenticatedClient
 from carteiro_client.api.contacts import list_contacts
@@ -34,8 +34,10 @@ def changed_at(contact: Contact) -> datetime:
 
 
 def store_changes() -> int:
-    """Store what is new or changed. The order is that of the changes, so nothing is skipped."""
+    """Store what is new or changed, in the order of the changes."""
     since = datetime.fromisoformat(remembered("since") or "1970-01-01T00:00:00+00:00")
+    # A change that waits for others has the time at which it began, which may be read by then.
+    since -= timedelta(minutes=1)
     cursor, count = UNSET, 0
     while True:
         page = list_contacts.sync(client=client, updated_since=since, cursor=cursor, limit=100)
@@ -45,7 +47,6 @@ def store_changes() -> int:
             copy.execute("insert or replace into contacts values (?, ?, ?)", row)
         count += len(page.data)
         if page.data:
-            # The next run sees the last ones again, as others may have the same time.
             remember("since", changed_at(page.data[-1]).astimezone(UTC).isoformat())
         copy.commit()
         if not page.next_cursor:

@@ -19,9 +19,10 @@ function save(): void {
   renameSync(`${file}.new`, file);
 }
 
-// Store what is new or changed. The order is that of the changes, so nothing is skipped.
+// Store what is new or changed, in the order of the changes.
 async function storeChanges(): Promise<number> {
-  const updatedSince = copy.since;
+  // A change that waits for others has the time at which it began, which may be read by then.
+  const updatedSince = new Date(Date.parse(copy.since) - 60_000).toISOString();
   let count = 0;
   let cursor: string | undefined;
   do {
@@ -32,7 +33,6 @@ async function storeChanges(): Promise<number> {
     const whole = page.data as Contact[];
     for (const one of whole) copy.contacts[one.id] = one;
     const last = whole.at(-1);
-    // The next run sees the last ones again, as others may have the same time.
     if (last) copy.since = last.updatedAt ?? last.createdAt;
     save();
     count += whole.length;

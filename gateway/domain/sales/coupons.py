@@ -14,6 +14,7 @@ from gateway.records.audit import Actor
 from gateway.records.errors import Fault, Refusal
 from gateway.records.record import Draft, Record
 from gateway.records.resource import BY_TIME, Field, Filter, Reference, Remove, Resource, Unique
+from gateway.records.statements import changed_at
 from gateway.records.values import dates, emails, formats, instants, numbers
 from outbox.database.transaction import Tx
 from outbox.durations import DAY
@@ -123,8 +124,8 @@ def rules(before: Mapping[str, Any], draft: Draft) -> list[Fault]:
     return faults
 
 
-_TAKE = """
-update coupons set uses = uses + 1, version = version + 1, updated_at = $3
+_TAKE = f"""
+update coupons set uses = uses + 1, version = version + 1, {changed_at("$3")}
 where id = $1 and store_id = $2 and active and (max_uses is null or uses < max_uses)
   and (starts_at is null or starts_at <= $3) and (ends_at is null or ends_at > $3)
 returning code, per_customer, modal_id
@@ -141,8 +142,8 @@ _BOUND = "select holder from modal_coupons where id = $1"
 _USED = "select count(*) as n from coupon_uses where coupon_id = $1 and customer_id = $2"
 _REDEEM = "update coupon_uses set state = 'redeemed' where id = $1 and state = 'reserved'"
 _RELEASE = "delete from coupon_uses where id = $1 and state = 'reserved' returning coupon_id"
-_GIVE_BACK = """
-update coupons set uses = uses - 1, version = version + 1, updated_at = $2
+_GIVE_BACK = f"""
+update coupons set uses = uses - 1, version = version + 1, {changed_at("$2")}
 where id = $1 and uses > 0
 """
 

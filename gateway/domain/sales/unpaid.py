@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from gateway.records.errors import Fault, Refusal
+from gateway.records.statements import changed_at
 from outbox.database import locks
 from outbox.database.sql import AMONG_IDS, ITEMS, items
 from outbox.database.transaction import Tx
@@ -68,16 +69,16 @@ where r.product_id = $2 and h.order_id <> $3
 """
 _FORGET = "delete from order_holders where order_id = $1"
 _FIND = "select name, stock from products where id = $1 /*postgres for no key update*/"
-_TAKE = """
-update products set stock = stock - $2, version = version + 1, updated_at = $3
+_TAKE = f"""
+update products set stock = stock - $2, version = version + 1, {changed_at("$3")}
 where id = $1 and stock >= $2
 """
 _KEEP = "insert into stock_reservations (order_id, product_id, quantity) values ($1, $2, $3)"
 _KEPT = """
 select product_id, quantity from stock_reservations where order_id = $1 order by product_id
 """
-_RETURN = """
-update products set stock = stock + $2, version = version + 1, updated_at = $3
+_RETURN = f"""
+update products set stock = stock + $2, version = version + 1, {changed_at("$3")}
 where id = $1 and stock is not null
 """
 _RELEASE = "delete from stock_reservations where order_id = $1"
