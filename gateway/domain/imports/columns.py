@@ -26,6 +26,8 @@ MADE_OF: Mapping[str, str] = {
     "parent": "categories", "employees": "size",
 }  # fmt: skip
 """The field that each part goes into."""
+MAKES: Mapping[str, str] = {"company": "companies"}
+"""The records that each part finds by their names, and makes where they are not there."""
 
 
 @cache

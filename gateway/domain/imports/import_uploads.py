@@ -10,6 +10,7 @@ from typing import TypeVar
 from gateway.domain.catalogue import Entry
 from gateway.domain.import_lines import Line
 from gateway.domain.imports import import_jobs
+from gateway.domain.imports.column_reach import ColumnReach
 from gateway.domain.imports.columns import fields_of
 from gateway.domain.imports.import_jobs import Import
 from gateway.domain.imports.import_options import DEFAULT, Options
@@ -72,14 +73,16 @@ async def receive(
     runs = False
     try:
         source = Source(entry.resource, sent.charset)
-        shown = Shown()
-        store = _Store(db, import_id, _keeps(source, entry.resource, sent.choices, held), shown)
+        shown, reach = Shown(), ColumnReach(actor, source)
+        keep = _keeps(source, entry.resource, sent.choices, held, reach)
+        store = _Store(db, import_id, keep, shown)
         async for piece in sent.pieces:
             await store.take(partial(source.feed, piece))
         await store.take(source.end, last=True)
         file = source.file
         last = sent.choices()
         fields = [""] * len(file.headings) if held else _fields(source, entry.resource, last.named)
+        reach.must_do(fields)
         _be_patient()
 
         upload = import_jobs.Upload(
@@ -126,7 +129,11 @@ def _fields(source: Source, resource: Resource, named: Named) -> Sequence[str]:
 
 
 def _keeps(
-    source: Source, resource: Resource, choices: Callable[[], Choices], held: bool
+    source: Source,
+    resource: Resource,
+    choices: Callable[[], Choices],
+    held: bool,
+    reach: ColumnReach,
 ) -> Callable[[Sequence[str]], list[str]]:
     """Return a function that blanks the cells of columns that are left out.
 
@@ -142,6 +149,8 @@ def _keeps(
             fields = [ALL] * width
         # Refused at the first line, not after all.
         fields = fields or _fields(source, resource, early.named)
+        reach.see(cells)
+        reach.must_do(fields)
         if any(map(clean, cells[width:])):
             return list(cells)
         return [cell if field else "" for cell, field in zip(cells, fields, strict=False)]

@@ -99,6 +99,11 @@ class Source:
         assert self._file is not None, "nothing was read"
         return self._file
 
+    @property
+    def has_cards(self) -> bool:
+        """Whether these are cards, once something of it was read."""
+        return isinstance(self._file, CardFile)
+
     def _opened(self, start: bytes) -> _File:
         if start[: len(BEGIN)].upper() != BEGIN.encode():
             self._file = CsvFile(self._charset)

@@ -13,6 +13,7 @@ from gateway.domain.accounts import agents, api_keys, tokens
 from gateway.domain.accounts.agents import Allowed
 from gateway.domain.accounts.users import CheckedAccount
 from gateway.domain.catalogue import BY_PLURAL, CATALOGUE
+from gateway.domain.imports.columns import MADE_OF, MAKES, parts
 from gateway.mcp import delivery_tools, tool_schemas
 from gateway.mcp.methods import tools
 from gateway.mcp.results import MOST_FAULTS
@@ -467,6 +468,15 @@ def test_keys_can_be_for_each_part_of_the_api() -> None:
     assert {area for areas in reached.values() for area in areas} == {*BY_PLURAL, *OTHERS}
     assert reached["/api/quotes/{id}/convert"] == ("quotes", "invoices")
     assert reached["/api/contacts/{id}/data-export"] == ()
+    # A column that names a record by its name makes it, where it is not there.
+    naming = {
+        (target, to.table)
+        for entry in CATALOGUE
+        for field, to in entry.resource.references
+        for target in (parts(entry.resource) if entry.create else ())
+        if MADE_OF[target] == field.name
+    }
+    assert naming == {*MAKES.items()}
 
 
 async def test_the_audit_log_names_the_client(api: RestApi, ana: Person) -> None:

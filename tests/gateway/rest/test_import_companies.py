@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from tests.gateway.rest.test_imports import counts, imported
+from gateway.domain.accounts import api_keys
+from gateway.domain.accounts.api_keys import KeyDraft
+from gateway.domain.imports.importing import Importing
+from tests.gateway.rest.test_imports import counts, imported, lines_left, send_form, upload
 from tests.support.rest import Person, RestApi
 
 LONG = "x" * 201
@@ -45,6 +48,64 @@ async def test_companies_are_found_or_created_by_name(
     lenient = await imported(api, ana, "contacts", f"Nome;Empresa\nG;{LONG}\n")
     assert (counts(lenient)[1], lenient["faults"][0]["column"]) == (1, "Empresa")
     assert (await bia.get("/api/companies")).body["total"] == 1
+
+
+CARDS = "BEGIN:VCARD\nFN:Ana\n{}END:VCARD\nBEGIN:VCARD\nFN:Bia\n{}END:VCARD\n"
+
+
+async def key_for(api: RestApi, owner: Person, *resources: str) -> Person:
+    """Return the owner with a key for these resources."""
+    text = api_keys.make(api.db.ids)
+    draft = KeyDraft("some", text, ["read", "write"], None, resources)
+    await api.db.write(api_keys.add, owner.user_id, draft)
+    return Person(api.site.http, owner.user_id, {"X-API-Key": text})
+
+
+async def test_a_key_makes_no_companies_unless_it_is_for_them(api: RestApi, ana: Person) -> None:
+    some = await key_for(api, ana, "contacts", "deals")
+    refused = (
+        ("contacts", "Nome;Empresa\nAna;Nova\n", ""), ("contacts", "name,company\nAna,\n", ""),
+        ("contacts", "Nome;Firma\nAna;Nova\n", "?columns=Nome:name,Firma:company"),
+        ("contacts", "Nome;Empresa\nAna;Nova\n", "?dryRun=true"),
+        ("contacts", CARDS.format("", "ORG:Nova;Sales\n"), ""),
+        ("contacts", CARDS.format("ORG:=1\n", ""), "?mode=strict"),
+        ("deals", "title,value,company\nDeal,1,Nova\n", ""),
+    )  # fmt: skip
+    for plural, text, query in refused:
+        for repeat in ({}, {"Idempotency_Key": f"k{text}".replace("\n", "")[:200]}):
+            reply = await upload(some, plural, text, query, **repeat)
+            assert (reply.status, reply.body["code"]) == (403, "forbidden"), (text, query)
+            assert "not for companies" in reply.body["error"]
+    for file_first in (True, False):
+        parts = {"columns": "Nome:name,Firma:company"}
+        form = await send_form(some, "Nome;Firma\nAna;Nova\n", parts, file_first=file_first)
+        assert form.status == 403, form.text
+    unnamed = await send_form(some, "Nome;Empresa\nAna;Nova\n", {}, file_first=True)
+    assert unnamed.status == 403, unnamed.text
+    # Nothing is left of them.
+    assert (await ana.get("/api/imports")).body["data"] == []
+    assert await lines_left(api.db) == 0
+
+
+async def test_the_rest_of_such_files_is_imported(api: RestApi, ana: Person) -> None:
+    some = await key_for(api, ana, "contacts")
+    both = await key_for(api, ana, "contacts", "companies")
+    mine = (await ana.post("/api/companies", {"name": "Mine"})).body["id"]
+    for who, text, query, companies in (
+        (some, "Nome;Empresa\nA;Nova\n", "?columns=Nome:name", 1),
+        (some, "Nome;Empresa\nB;Nova\n", "?columns=Nome:name,Empresa:notes", 1),
+        # As it may in a body of JSON.
+        (some, f"name,companyId\nC,{mine}\n", "", 1),
+        (some, CARDS.format("", ""), "", 1),
+        (some, CARDS.format("ORG:Nova\n", ""), "?columns=name:name,email:email", 1),
+        (both, "Nome;Empresa\nD;Nova\n", "", 2),
+        (both, CARDS.format("ORG:Other\n", ""), "", 3),
+    ):
+        reply = await upload(who, "contacts", text, query)
+        assert reply.status == 202, (text, reply.text)
+        await Importing(api.db).run_once()
+        assert (await ana.get("/api/companies")).body["total"] == companies, text
+    assert (await ana.get("/api/contacts")).body["total"] == 10
 
 
 async def test_a_stock_is_a_number_or_a_word_for_none(api: RestApi, ana: Person) -> None:
