@@ -12,6 +12,7 @@ from typing import Any
 from gateway.domain.catalogue import EVENTS, RESOURCES
 from gateway.domain.webhooks.samples import resource_of, sample, sample_fields
 from gateway.records.resource import Field
+from gateway.records.values import dates
 from gateway.records.values.formats import Wrong
 from gateway.records.values.patterns import NOT_TEXT
 from outbox.events import message, text_of
@@ -34,6 +35,7 @@ UNCHANGED = "Only a change of these fields can be a condition: {fields}."
 NEVER_CHANGED = "No selected event can have a change as a condition."
 VALUE = "Put the value of {field} after =, or require only that there is one: {field} is present."
 SINGLE = "{field} has no single value; require only that there is one: {field} is present."
+TIME = "The value of {field} must be a time, such as 2026-12-01T14:30:00Z."
 NUMERIC = "The value of {field} must be a number, such as 12.50."
 
 
@@ -234,6 +236,9 @@ def _as_sent(event: str, name: str, text: str) -> str:
         stored_value = field.format.accept(value)
     except Wrong as wrong:
         raise ValueError(f"{name}: {wrong.message}") from None
+    if isinstance(stored_value, dates.Day):
+        # The day begins at another time in each time zone, and hardly an event has that one.
+        raise ValueError(TIME.format(field=name))
     shown = field.format.show(stored_value) if field.format.show else stored_value
     return _text(shown) or ""
 

@@ -74,6 +74,9 @@ def test_the_fields_of_the_record_can_match_these_events_alone(
         ("name changed", "contact.updated", "No selected event can have a change"),
         ("completed = maybe", "task.completed", "Send true or false"),
         ("email = a@x.com", "deal.updated", "has the field email"),
+        ("paidAt = 2026-12-01", "invoice.paid", "paidAt must be a time, such as 2026-12-01T14:30"),
+        ('completedAt = "0001-01-01"', "task.completed", "completedAt must be a time"),
+        ("paidAt = 01/12/2026", "invoice.paid", "Send a valid ISO 8601"),
     ],
 )
 def test_a_condition_on_no_field_of_the_record_is_refused(text: str, event: str, says: str) -> None:
@@ -94,6 +97,34 @@ def test_values_are_read_as_events_write_them() -> None:
     assert value('name = " spaced "') == " spaced "
     assert value("name = a = b") == "a = b"
     assert value("name IS Present") is None
+
+
+ODD = (
+    "x", "1", "-1", "1.5", "2026-12-01", "2026-12-01T10:00:00Z", "0001-01-01", "2026-02-30",
+    "9999-12-31T23:59:59-23:59", "true", '"x"', '""', '"\\u0000"', "a" * 24, "a@b.co", "R$",
+    "+5511988887777", "999999999999.99", "1e5", "9" * 17, "\N{SLIGHTLY SMILING FACE}", "=", '"',
+    "null",
+)  # fmt: skip
+"""What people may write after =, whatever the field is."""
+
+
+@pytest.mark.parametrize("event", EVENT_NAMES)
+def test_a_value_of_each_field_is_read_or_its_fault_is_told(event: str) -> None:
+    for name in typed_conditions.fields_of([event]):
+        for text in ODD:
+            try:
+                asked = typed_conditions.read(f"{name} = {text}", [event])
+            except ValueError:
+                continue
+            assert typed_conditions.read(typed_conditions.written(asked), [event]) == asked
+            assert len(typed_conditions.tried(asked, [event], NOW)) == 1
+
+
+def test_what_people_choose_from_can_be_typed() -> None:
+    for noun, choices in typed_conditions.choices().items():
+        events = [name for name in EVENT_NAMES if name.startswith(f"{noun}.")]
+        for choice in choices:
+            assert typed_conditions.read(typed_conditions.one_line(choice), events), choice
 
 
 def test_a_webhook_has_a_limited_number_of_conditions() -> None:
