@@ -31,8 +31,10 @@ _LOCK = f"select pg_advisory_xact_lock(hashtextextended($1, {locks.CONTACT_KEYS}
 _OLDEST = """
 select id from contacts where owner_id = $1 and email_folded = $2 order by created_at, id limit 1
 """
+# Locked, so that a later delete takes it out of the contact too.
 _COMPANY = """
 select id from companies where owner_id = $1 and sort_name = $2 order by id limit 1
+/*postgres for key share*/
 """
 
 

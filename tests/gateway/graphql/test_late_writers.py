@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 import pytest
 
+from gateway.domain.contacts import upsert
 from gateway.domain.storefront.carts import changes
 from gateway.domain.storefront.catalogue import reviews
 from gateway.domain.storefront.checkouts.checkout import checkout, read_input
@@ -208,6 +209,31 @@ async def test_a_review_leaves_no_note_of_a_deleted_contact(shop: Shop) -> None:
     )  # fmt: skip
     assert await rows(shop, "select * from contacts") == []
     assert await rows(shop, "select * from activities where related_type = 'contact'") == []
+
+
+@pytest.mark.parametrize("known", [False, True])
+async def test_a_lead_is_of_no_company_that_is_deleted_meanwhile(shop: Shop, known: bool) -> None:
+    made = await shop.owner.post("/api/companies", {"name": "Padaria São João"})
+    if known:
+        await shop.owner.post("/api/contacts", {"name": "Ana", "email": "ana@example.com"})
+    visitor = await guest(shop)
+    details = upsert.ContactDetails(email="ana@example.com", company=" PADARIA SAO JOAO ")
+
+    async def drop() -> None:
+        assert (await shop.owner.delete(f"/api/companies/{made.body['id']}")).status == 200
+
+    # The company is found by then, and the contact not yet written.
+    await between(
+        shop, "from contacts where owner_id",
+        lambda tx: upsert.upsert(tx, visitor.actor, details), drop,
+    )  # fmt: skip
+    [contact] = await rows(shop, "select email, company_id from contacts")
+    assert (contact["email"], contact["company_id"]) == ("ana@example.com", None)
+    # With a company that stays, it is linked.
+    again = await shop.owner.post("/api/companies", {"name": "Padaria São João"})
+    await shop.db.write(upsert.upsert, visitor.actor, details)
+    [contact] = await rows(shop, "select company_id from contacts")
+    assert contact["company_id"] == again.body["id"]
 
 
 async def drop_store(shop: Shop) -> None:
