@@ -133,10 +133,10 @@ def data_export(resource: Resource) -> Operation:
 def erase(resource: Resource) -> Operation:
     """Return POST of the erasure of the person with a contact or an account."""
     thing = title_of(resource)
-    body = shapes.struct(_RUNNING)
+    body = shapes.written(shapes.struct(_RUNNING))
     responses = {
         202: Response("The erasure runs; read it at Location.", body, ("Location",)),
-        200: Response("The person was erased before.", shapes.struct(EXAMPLE)),
+        200: Response("The person was erased before.", shapes.written(shapes.struct(EXAMPLE))),
     }
 
     async def handle(request: web.Request) -> web.Response:

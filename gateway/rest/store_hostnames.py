@@ -10,7 +10,7 @@ from gateway.records.audit import Actor
 from gateway.records.values import dates
 from gateway.records.values.schemas import Instant
 from gateway.rest.auth import authenticate
-from gateway.rest.body import PRIVATE
+from gateway.rest.body import PRIVATE, answer
 from gateway.rest.document import describe, shapes
 from gateway.rest.document.operations import operation
 from gateway.server.app_keys import DB
@@ -57,7 +57,8 @@ async def list_hostnames(request: web.Request) -> web.Response:
 
 @operation(
     "checkStoreHostnames", "Stores", "Look again for the hostnames of a store without a proof",
-    shapes.struct(StoreHostnames([EXAMPLE])), parameters=(describe.id_of("store"),),
+    shapes.written(shapes.struct(StoreHostnames([EXAMPLE]))),
+    parameters=(describe.id_of("store"),),
     description="They are looked for within a minute, or five minutes after their last look, and "
     "for two weeks from then on. The response has their present state.",
 )  # fmt: skip
@@ -65,7 +66,10 @@ async def check_hostnames(request: web.Request) -> web.Response:
     """POST /api/stores/{id}/hostnames/check: look again for hostnames without a proof."""
     caller = await authenticate(request)
     await bodies.read(request)
-    await request.app[DB].write(host_proofs.ask_again, caller, request.match_info["id"])
+    store_id = request.match_info["id"].lower()
+    await request.app[DB].write(host_proofs.ask_again, caller, store_id)
+    if "read" not in caller.scopes:
+        return answer({"id": store_id}, headers=PRIVATE)
     return await _response(request, caller)
 
 
