@@ -5,7 +5,7 @@ These know the letters of Western Europe; every other letter is spelled with the
 
 import io
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from html import escape
 from typing import Any
 
@@ -20,6 +20,8 @@ MOST_LINES = 15
 """Lines of an address or of bank details."""
 LONGEST, PIECE = 60, 16
 """Letters of a spelled word, and of its pieces if it is longer: to break it by width is slow."""
+PART = 2_000
+"""Letters of a paragraph: reportlab measures all that is left of one again on each page."""
 
 
 def plain(text: str) -> str:
@@ -57,6 +59,17 @@ def _spelled(letter: str) -> str:
     return letter
 
 
+def _parts(text: str) -> Iterator[str]:
+    """Yield a text in parts of at most PART letters, cut between words where there are any."""
+    place = 0
+    while len(text) - place > PART:
+        end = text.rfind(" ", place + 1, place + PART + 1)
+        end = end if end > 0 else place + PART
+        yield text[place:end]
+        place = end
+    yield text[place:]
+
+
 def pdf_of(sheet: Sheet) -> bytes:
     """Return the PDF file of a sheet. It takes long, so call it on a thread."""
     # Only for files; it takes longer to load than the rest of a start.
@@ -82,13 +95,13 @@ def pdf_of(sheet: Sheet) -> bytes:
     small = ParagraphStyle("small", text, fontSize=8.5, leading=11, textColor=faint)
     code = ParagraphStyle("code", text, fontName="Courier", fontSize=8, leading=10)
 
-    def said(value: str, style: Any = text) -> Any:
+    def said(value: str, style: Any = text) -> list[Any]:
         # On one line, because a row of a table cannot be higher than a page.
-        return Paragraph(escape(plain(value)), style)
+        return [Paragraph(escape(part), style) for part in _parts(plain(value))]
 
     def several(lines: Sequence[str], first: Any = text) -> list[Any]:
-        shown = lines[:MOST_LINES]
-        return [said(line, first if place == 0 else text) for place, line in enumerate(shown)]
+        shown = enumerate(lines[:MOST_LINES])
+        return [one for place, line in shown for one in said(line, text if place else first)]
 
     def broad(values: Sequence[Any], size: int) -> float:
         """Return the width of a column with these texts."""
@@ -114,9 +127,11 @@ def pdf_of(sheet: Sheet) -> bytes:
         ("LEFTPADDING", (0, 0), (0, -1), 0),
         ("RIGHTPADDING", (-1, 0), (-1, -1), 0),
     ]
-    head = [said(sheet.title, title), *(said(f"{label}: {day}") for label, day in sheet.dates)]
+    head = said(sheet.title, title)
+    for label, day in sheet.dates:
+        head += said(f"{label}: {day}")
     if sheet.state_word:
-        head.append(said(sheet.state_word, bold))
+        head += said(sheet.state_word, bold)
     sender = several([sheet.sender, *sheet.sender_lines], bold)
     if sheet.logo is not None:
         wide, high = ImageReader(io.BytesIO(sheet.logo.data)).getSize()
@@ -135,29 +150,24 @@ def pdf_of(sheet: Sheet) -> bytes:
         Spacer(1, 6 * mm),
     ]
     if sheet.customer_lines:
-        story += [said(sheet.customer_label, small), *several(sheet.customer_lines, bold)]
+        story += [*said(sheet.customer_label, small), *several(sheet.customer_lines, bold)]
         story.append(Spacer(1, 6 * mm))
     if sheet.lines:
         # Numbers as texts, which take far less time than paragraphs.
-        cells: list[list[Any]] = [
-            [
-                said(one.description, small if place == 0 else text),
-                *map(
-                    plain,
-                    (
-                        one.quantity,
-                        one.price,
-                        *[one.discount] * bool(sheet.headings.discount),
-                        one.total,
-                    ),
-                ),
-            ]
-            for place, one in enumerate([sheet.headings, *sheet.lines])
-        ]
+        cells: list[list[Any]] = []
+        ends: list[int] = []
+        for place, one in enumerate([sheet.headings, *sheet.lines]):
+            discount = [one.discount] * bool(sheet.headings.discount)
+            values = [*map(plain, (one.quantity, one.price, *discount, one.total))]
+            # A part of a long description in each row, for the reason of PART.
+            for part in said(one.description, text if place else small):
+                cells.append([part, *values])
+                values = [""] * len(values)
+            ends.append(len(cells) - 1)
         numeric = [broad([row[n] for row in cells], 10) for n in range(1, len(cells[0]))]
         spread = [max(60 * mm, width - sum(numeric)), *numeric]
         ruled = TableStyle(
-            [*numbers, ("LINEBELOW", (0, 0), (-1, -1), 0.5, faint),
+            [*numbers, *[("LINEBELOW", (0, end), (-1, end), 0.5, faint) for end in ends],
              ("FONT", (1, 0), (-1, 0), "Helvetica", 8.5), ("TEXTCOLOR", (1, 0), (-1, 0), faint)]
         )  # fmt: skip
         table = Table(
@@ -174,7 +184,7 @@ def pdf_of(sheet: Sheet) -> bytes:
     ]
     if sheet.pix:
         side = 38 * mm
-        paying = [said(sheet.pix_label, bold), Spacer(1, 2 * mm), said(sheet.pix, code)]
+        paying = [*said(sheet.pix_label, bold), Spacer(1, 2 * mm), *said(sheet.pix, code)]
         picture = io.BytesIO()
         segno.make(sheet.pix, error="m", micro=False).save(picture, kind="png", scale=4, border=4)
         picture.seek(0)
@@ -187,9 +197,11 @@ def pdf_of(sheet: Sheet) -> bytes:
             Spacer(1, 6 * mm),
         ]
     if sheet.bank:
-        story += [said(sheet.bank_label, small), *several(sheet.bank.splitlines())]
+        story += [*said(sheet.bank_label, small), *several(sheet.bank.splitlines())]
         story.append(Spacer(1, 6 * mm))
     if sheet.notes:
-        story += [said(sheet.notes_label, small), *map(said, sheet.notes.splitlines())]
+        story += said(sheet.notes_label, small)
+        for note in sheet.notes.splitlines():
+            story += said(note)
     document.build(story)
     return file.getvalue()

@@ -3,13 +3,16 @@
 import io
 import re
 from base64 import b64decode
+from dataclasses import replace
 from html import unescape
+from typing import Any
 from urllib.parse import urlsplit
 
 import pixcanvas
 import pytest
 from PIL import Image
 from pypdf import PdfReader
+from reportlab.platypus import Paragraph
 
 from gateway.domain.sales import document_links, logos, sheet_pdf
 from gateway.domain.sales.sheets import Sheet, SheetLine
@@ -232,21 +235,70 @@ def test_a_file_has_every_script_in_its_letters(sent: str, shown: str) -> None:
     assert " ".join(sheet_pdf.plain(sent).split()) == shown
 
 
+PLAIN = Sheet(
+    language="en", kind="quote", number="1", title="Quote 1", dates=(), state="", state_word="",
+    sender="Ana", sender_lines=(), logo=None, customer_label="To", customer_lines=(),
+    headings=SheetLine("Text", "Number", "Price", "", "Total"), lines=(),
+    amounts=[("Total", "R$ 2")], bank_label="Bank", bank="", pix_label="", pix="",
+    notes_label="Notes", notes="",
+)  # fmt: skip
+
+
 def test_a_text_of_any_length_fits_on_the_pages() -> None:
     # Spelled, a line and an address are higher than a page.
     line = SheetLine("☕" * 500, "1", "R$ 1", "", "R$ 1")
-    sheet = Sheet(
-        language="en", kind="quote", number="1", title="Quote 1", dates=(), state="",
-        state_word="", sender="☕" * 200, sender_lines=["W" * 500] * 15, logo=None,
-        customer_label="To", customer_lines=["☕" * 200] * 15,
-        headings=SheetLine("Text", "Number", "Price", "", "Total"), lines=[line, line],
-        amounts=[("Total", "R$ 2")], bank_label="", bank="", pix_label="", pix="",
-        notes_label="Notes", notes="☕" * 1_000,
+    sheet = replace(
+        PLAIN, sender="☕" * 200, sender_lines=["W" * 500] * 15, customer_lines=["☕" * 200] * 15,
+        lines=[line, line], notes="☕" * 1_000,
     )  # fmt: skip
     shown = "".join(
         one.extract_text() for one in PdfReader(io.BytesIO(sheet_pdf.pdf_of(sheet))).pages
     )
     assert "".join(shown.split()).count(":coffee:") == 2 * 500 + 200 + 15 * 200 + 1_000
+
+
+@pytest.mark.parametrize(
+    "long",
+    [
+        "\ufdfa" * 2_000,
+        "\ufdfa " * 1_500,
+        "a" * 65_535,
+        "água " * 13_000,
+        "W" * 3_000 + " " + "x" * 60_000,
+        "\xa0" * 65_535,
+        "<&>" * 5_000,
+        "a\n" * 500,
+        "😀" * 800,
+        "",
+    ],
+)
+@pytest.mark.parametrize("place", ["notes", "line", "lines"])
+def test_a_file_takes_work_in_proportion_to_its_letters(
+    monkeypatch: pytest.MonkeyPatch, place: str, long: str
+) -> None:
+    measured = 0
+    measure = Paragraph.breakLines
+
+    def counted(self: Paragraph, width: Any) -> Any:
+        nonlocal measured
+        for one in self.frags:
+            if isinstance(one, list):
+                words = [text for _, text in one[1:]]
+            else:
+                words = one.words if hasattr(one, "words") else [one.text]
+            measured += sum(map(len, words))
+        return measure(self, width)
+
+    monkeypatch.setattr(Paragraph, "breakLines", counted)
+    line = SheetLine(long[:500] if place == "lines" else long, "1", "R$ 1", "", "R$ 1")
+    sheet = {
+        "notes": replace(PLAIN, notes=long),
+        "line": replace(PLAIN, lines=[line]),
+        "lines": replace(PLAIN, lines=[line] * 5),
+    }[place]
+    assert sheet_pdf.pdf_of(sheet).startswith(b"%PDF")
+    letters = len(sheet_pdf.plain(line.description)) * (5 if place == "lines" else 1)
+    assert measured < 6 * letters + 1_000
 
 
 async def test_a_long_quote_has_several_pages(maria: Guest, api: Person) -> None:
