@@ -1,6 +1,5 @@
 """The settings of what quotes and invoices say about the company that sends them."""
 
-import asyncio
 from typing import Any
 
 from aiohttp import web
@@ -17,8 +16,8 @@ from gateway.domain.sales.company_settings import COMPANY, PREFIXES, CompanySett
 from gateway.records.errors import Refusal
 from gateway.records.values import masks
 from gateway.server.app_keys import DB
-from gateway.server.http.account_turns import WRITING, turn
 from gateway.server.http.multipart import Upload
+from gateway.server.images.images import IMAGES
 
 PATH = "/console/settings/company"
 
@@ -41,9 +40,10 @@ async def upload_logo(request: web.Request, visitor: SignedIn, form: Upload) -> 
     """Store the logo, smaller if needed, without the other data of its file."""
     data = b"".join([piece async for piece in form.pieces])
     try:
-        async with turn(request, WRITING):
-            logo = await asyncio.to_thread(logos.logo_of, data)
+        logo = await logos.logo_of(request.app[IMAGES].encoder, visitor.actor.owner_id, data)
     except Refusal as refusal:
+        if refusal.code != "validation_error":
+            raise
         texts = request[READER].texts
         faults = {"logo": texts(f"company.logo_{refusal.faults[0].code}")}
         settings = await request.app[DB].read(company_settings.read, visitor.actor)

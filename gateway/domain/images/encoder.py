@@ -1,16 +1,16 @@
 """The program that encodes an image anew: a file on its input becomes a file on its output.
 
-It takes the pixels of the longer side, runs as a process of its own with limits of memory and time
-(gateway.domain.images.encoding), and is the only place that imports Pillow; a logo, which is small,
-is decoded by it in the server (gateway.domain.sales.logos). Nothing of the sent file survives but
-its pixels: no EXIF with the place of a photo, no profile, no comment, no second file behind the
-first. The first line of the output is JSON: `width`, `height` and `media_type`, or the code of its
-`fault`.
+It takes the pixels of the longer side, or the width, height and pixels of a logo. It runs as a
+process of its own with limits of memory and time (gateway.domain.images.encoding), and is the only
+place that imports Pillow. Nothing of the sent file survives but its pixels: no EXIF with the place
+of a photo, no profile, no comment, no second file behind the first. The first line of the output is
+JSON: `width`, `height` and `media_type`, or the code of its `fault`.
 """
 
 import io
 import json
 import os
+import re
 import struct
 import sys
 import warnings
@@ -25,12 +25,18 @@ MOST_PLAIN_PIXELS = 40_000_000
 """Of any other image, and of a progressive JPEG, which is decoded as a whole."""
 QUALITY = 85
 FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "AVIF")
+MOST_SCANS = 100
+"""Of a JPEG: each passes over all pixels. Progressive files have about ten."""
+LOGO_FORMATS = ("JPEG", "PNG")
 MEMORY_BYTES = 1_536 * 1024**2
 CPU_SECONDS = 20
 NICENESS = 5
 SIXTEEN_BITS = 256
 OPAQUE = 255
 HEIF_BRANDS = (b"heic", b"heix", b"hevc", b"hevx", b"heim", b"heis", b"mif1", b"msf1")
+_MARKER = re.compile(rb"\xff+([^\x00\x01\xd0-\xd7\xff])", re.DOTALL)
+"""A part of a JPEG begins, or the file ends. The bytes of a scan have none of them."""
+_START, _END, _SCAN = b"\xd8", b"\xd9", b"\xda"
 
 
 class Unfit(Exception):
@@ -55,6 +61,15 @@ def encode(data: bytes, side: int) -> tuple[dict[str, Any], bytes]:
     return facts, out.getvalue()
 
 
+def encode_logo(data: bytes, width: int, height: int, most: int) -> tuple[dict[str, Any], bytes]:
+    """Return what a logo is, and its new file in the same format. Raise Unfit."""
+    plain, kind = decoded(data, (width, height), LOGO_FORMATS, most, most)
+    out = io.BytesIO()
+    plain.save(out, kind, optimize=True)
+    facts = {"width": plain.width, "height": plain.height, "media_type": Image.MIME[kind]}
+    return facts, out.getvalue()
+
+
 def decoded(
     data: bytes,
     box: tuple[int, int],
@@ -72,6 +87,8 @@ def decoded(
             whole = kind != "JPEG" or "progressive" in image.info
             if image.width * image.height > (most_plain if whole else most):
                 raise Unfit("too_many_pixels")
+            if kind == "JPEG" and _has_too_many_scans(data):
+                raise Unfit("too_many_pixels")
             return _reduced(image, box), kind
     except (UnidentifiedImageError, Image.DecompressionBombError):
         raise Unfit("unknown_image") from None
@@ -80,6 +97,21 @@ def decoded(
     # Decoders raise these for files that are cut off or damaged.
     except (OSError, SyntaxError, ValueError, EOFError, LookupError, TypeError, struct.error):
         raise Unfit("broken_image") from None
+
+
+def _has_too_many_scans(data: bytes) -> bool:
+    """Return whether a JPEG has more than MOST_SCANS, up to its end: phones put films behind it."""
+    scans = place = 0
+    while (found := _MARKER.search(data, place)) and found[1] != _END:
+        place = found.end()
+        if found[1] == _START:
+            continue
+        scans += found[1] == _SCAN
+        if scans > MOST_SCANS:
+            return True
+        # What a part has inside, such as a small picture in EXIF data, counts for nothing.
+        place += int.from_bytes(data[place : place + 2], "big")
+    return False
 
 
 def _reduced(image: ImageFile.ImageFile, box: tuple[int, int]) -> Image.Image:
@@ -157,7 +189,8 @@ def main() -> None:
     warnings.simplefilter("ignore")
     said: Mapping[str, Any]
     try:
-        said, data = encode(sys.stdin.buffer.read(), int(sys.argv[1]))
+        sizes, data = [*map(int, sys.argv[1:])], sys.stdin.buffer.read()
+        said, data = encode(data, *sizes) if len(sizes) == 1 else encode_logo(data, *sizes)
     except Unfit as unfit:
         said, data = {"fault": unfit.code}, b""
     sys.stdout.buffer.write(json.dumps(said).encode() + b"\n" + data)

@@ -69,21 +69,24 @@ class Encoder:
             if not self._busy[owner_id]:
                 del self._busy[owner_id]
 
-    async def encode(self, owner_id: str, data: bytes) -> Picture:
-        """Return the image of a sent file, one of an owner at a time. Raise validation_error."""
+    async def encode(self, owner_id: str, data: bytes, *sizes: int) -> Picture:
+        """Return the image of a sent file, one of an owner at a time; `sizes` are those of a logo.
+
+        Raise validation_error, unavailable.
+        """
         if not data:
             raise unfit("empty_image")
         async with self._turns.place(owner_id):
-            return await encoded(data)
+            return await encoded(data, *sizes)
 
 
-async def encoded(data: bytes) -> Picture:
+async def encoded(data: bytes, *sizes: int) -> Picture:
     # -P: the folder of the program must not shadow modules of the library.
     # Nor shall a decoder that is taken over find the passwords of the server in its environment.
     variables = {name: os.environ[name] for name in ENVIRONMENT if name in os.environ}
     try:
         process = await asyncio.create_subprocess_exec(
-            sys.executable, "-P", str(PROGRAM), str(LONGEST_SIDE),
+            sys.executable, "-P", str(PROGRAM), *map(str, sizes or (LONGEST_SIDE,)),
             stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.DEVNULL,
             env={**variables, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},

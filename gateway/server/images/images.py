@@ -41,7 +41,8 @@ class Images:
         self._db = db
         self._limits = config.limits
         self._storage = storage_of(config, db)
-        self._encoder = Encoder()
+        self.encoder = Encoder()
+        """Encodes the logos of accounts, too."""
         self._reading = asyncio.Semaphore(READ_AT_ONCE)
         self._base = public_address(config, config.server.port)
 
@@ -62,14 +63,14 @@ class Images:
         Raise validation_error, payload_too_large, conflict, rate_limited, unavailable.
         """
         storage = self.must_be_stored()
-        with self._encoder.place(owner_id):
+        with self.encoder.place(owner_id):
             data = bytearray()
             async for piece in pieces:
                 data += piece
                 if len(data) > MOST_BYTES:
                     text = f"An image must not exceed {MOST_BYTES // 1024**2} MiB."
                     raise Refusal("payload_too_large", text)
-            picture = await self._encoder.encode(owner_id, bytes(data))
+            picture = await self.encoder.encode(owner_id, bytes(data))
         name = await self._db.write(
             uploads.keep, owner_id, picture, self._base, self._limits.images_per_owner,
             self._limits.image_bytes_per_owner,

@@ -5,6 +5,7 @@ import re
 from base64 import b64decode
 from dataclasses import replace
 from html import unescape
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -14,9 +15,11 @@ from PIL import Image
 from pypdf import PdfReader
 from reportlab.platypus import Paragraph
 
+from gateway.domain.images import encoding
 from gateway.domain.sales import document_links, logos, sheet_pdf
 from gateway.domain.sales.sheets import Sheet, SheetLine
 from tests.gateway.console.crm.test_verbs import ITEMS, made
+from tests.gateway.server.images.test_product_images import with_scans
 from tests.support.console import CONFIG, Guest, Seen
 from tests.support.drain import run
 from tests.support.rest import Person, RestApi
@@ -343,6 +346,25 @@ async def test_a_logo_is_checked_and_stored_small(
         assert await bytes_of(maria, f"/console/quotes/{quote['id']}/pdf")
         await maria.submit(f"{path}/logo/remove", at=path)
         assert 'class="logo"' not in (await maria.get(path)).html
+
+
+async def test_a_logo_is_decoded_with_a_limit_of_scans_and_outside_of_the_server(
+    maria: Guest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = "/console/settings/company"
+    token = (await maria.get(path)).csrf
+    for scans, status in ((100, 200), (101, 400)):
+        assert (await maria.upload(f"{path}/logo", with_scans(scans), token=token)).status == status
+    # As the system ends a process that needs too much.
+    program = tmp_path / "encoder.py"
+    program.write_text("import os; os.kill(os.getpid(), 9)")
+    monkeypatch.setattr(encoding, "PROGRAM", program)
+    seen = await maria.upload(f"{path}/logo", with_scans(9), token=token)
+    assert seen.status == 400
+    assert "megapixels" in seen.html
+    monkeypatch.setattr("sys.executable", str(tmp_path / "none"))
+    assert (await maria.upload(f"{path}/logo", with_scans(9), token=token)).status == 503
+    assert 'class="logo"' in (await maria.get(path)).html
 
 
 @in_turn(

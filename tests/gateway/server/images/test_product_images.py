@@ -67,12 +67,25 @@ def heic() -> bytes:
     return struct.pack(">I", len(brands) + 4) + brands + b"\0" * 400
 
 
+def with_scans(scans: int) -> bytes:
+    """Return a progressive JPEG with its last scan once more, up to `scans` of them."""
+    file = file_of(drawn(), "JPEG", progressive=True)
+    last = file[file.rindex(SCAN) : -2]
+    return file[:-2] + last * (scans - file.count(SCAN)) + file[-2:]
+
+
+SCAN = b"\xff\xda"
+FILM = b"\0\0\0\x18ftypmp42" + SCAN * 300
 HTML = b"<html><script>alert(1)</script></html>"
 SVG = b'<svg xmlns="http://www.w3.org/2000/svg" onload="alert(1)"/>'
 P3 = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
 TAKEN: dict[str, tuple[Callable[[], bytes], str, tuple[int, int]]] = {
     "jpeg": (lambda: file_of(drawn(), "JPEG"), "jpg", (60, 40)),
     "progressive": (lambda: file_of(drawn(), "JPEG", progressive=True), "jpg", (60, 40)),
+    "100 scans": (lambda: with_scans(100), "jpg", (60, 40)),
+    "a film behind": (lambda: file_of(drawn(), "JPEG") + FILM, "jpg", (60, 40)),
+    "a comment of scans": (lambda: file_of(drawn(), "JPEG", comment=FILM), "jpg", (60, 40)),
+    "restarts": (lambda: file_of(drawn(), "JPEG", restart_marker_blocks=1), "jpg", (60, 40)),
     "turned by EXIF": (lambda: file_of(drawn(), "JPEG", exif=located()), "jpg", (40, 60)),
     "turned WebP": (lambda: file_of(drawn(), "WEBP", exif=located()), "jpg", (40, 60)),
     "CMYK": (lambda: file_of(drawn(mode="CMYK"), "JPEG"), "jpg", (60, 40)),
@@ -97,6 +110,7 @@ REFUSED: dict[str, tuple[Callable[[], bytes], str]] = {
     "HTML with the mark of a GIF": (lambda: b"GIF89a" + HTML, "unknown_image"),
     "cut off": (lambda: file_of(drawn((400, 400)), "JPEG", quality=95)[:1500], "broken_image"),
     "bomb": (lambda: file_of(Image.new("1", (20_000, 20_000)), "PNG"), "too_many_pixels"),
+    "scans": (lambda: with_scans(101), "too_many_pixels"),
     "TIFF": (lambda: file_of(drawn(), "TIFF"), "unknown_image"),
     "PDF": (lambda: b"%PDF-1.7\n%\xe2\xe3", "unknown_image"),
     "nothing": (lambda: b"", "empty_image"),
