@@ -19,6 +19,7 @@ from gateway.records.errors import Fault, Refusal
 from gateway.records.record import Record
 from gateway.server.app_keys import DIRECTORY
 from gateway.server.http import cors
+from gateway.server.http.answers import visitor_must_have_room
 from gateway.server.http.client_address import CLIENT, Client
 from gateway.server.http.rate_limits import LIMITS, RATE_LIMIT
 from gateway.server.installation import SITE
@@ -37,6 +38,8 @@ async def admit(request: web.Request) -> None:
     headers = request[HEADERS] = dict(VARY)
     try:
         count(request)
+        # Before the work: the response to a write is not refused.
+        visitor_must_have_room(request)
     except Refusal:
         headers.update(await known(request))
         raise

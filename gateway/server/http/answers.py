@@ -5,8 +5,10 @@ cookies and signals first; `send` leaves that out for a whole and plain one: wit
 one contact takes 1.06 times the processor time. The bytes are the same, and the private attributes
 of aiohttp's responses used here are all in this module.
 
-The limit is `[limits] answer_bytes`, of which one caller may use an eighth. The connection gives
-the bytes back when it has sent the response (gateway.server.http.client_connections).
+The limit is `[limits] answer_bytes`, of which one account or address may use an eighth. Clients
+without an account get none beyond half of it, so that they leave the rest to accounts. The
+connection gives the bytes back when it has sent the response
+(gateway.server.http.client_connections).
 """
 
 from collections import Counter
@@ -17,9 +19,11 @@ from typing import Protocol
 from aiohttp import HttpVersion11, web
 from aiohttp.helpers import rfc822_formatted_time
 
+from gateway.domain.accounts.networks import share_of
 from gateway.records.errors import Refusal
 from gateway.server.app_keys import CALLER
 from gateway.server.config import Limits
+from gateway.server.http.client_address import CLIENT
 from outbox.errors import DatabaseUnavailable
 
 PIECE = 65_536
@@ -39,9 +43,13 @@ class Budget:
         self.held = 0
         self._shares: Counter[str] = Counter()
 
-    def take(self, holder: str, size: int, *, must: bool = False) -> bool:
-        """Take `size` bytes if they are free; return whether they were. `must` always takes."""
-        if not must and (self.held + size > self.total or self._shares[holder] + size > self.share):
+    def take(self, holder: str, size: int, *, must: bool = False, total: int | None = None) -> bool:
+        """Take `size` bytes if they are free; return whether they were. `must` always takes.
+
+        `total` is a smaller one for this holder.
+        """
+        most = self.total if total is None else total
+        if not must and (self.held + size > most or self._shares[holder] + size > self.share):
             return False
         self.held += size
         self._shares[holder] += size
@@ -54,9 +62,10 @@ class Budget:
         if self._shares[holder] <= 0:
             del self._shares[holder]
 
-    def spent(self, holder: str) -> bool:
-        """Return whether `holder` has no bytes left."""
-        return self.held >= self.total or self._shares.get(holder, 0) >= self.share
+    def spent(self, holder: str, total: int | None = None) -> bool:
+        """Return whether `holder` has no bytes left, of a smaller `total` if there is one."""
+        most = self.total if total is None else total
+        return self.held >= most or self._shares.get(holder, 0) >= self.share
 
 
 class Carrier(Protocol):
@@ -139,11 +148,19 @@ def must_have_room(request: web.Request, holder: str) -> None:
         raise _full()
 
 
-def carried(request: web.Request, response: web.StreamResponse) -> web.StreamResponse:
+def visitor_must_have_room(request: web.Request) -> None:
+    """Raise unavailable when there is no room for unsent responses to a client without account."""
+    budget = request.app[ANSWERS]
+    if budget.spent(share_of(request[CLIENT].address), budget.total // 2):
+        raise _full()
+
+
+def carried(
+    request: web.Request, response: web.StreamResponse, *, must: bool = False
+) -> web.StreamResponse:
     """Return the response to send, counted in the budget of its caller. Raise unavailable.
 
-    The response to a write is sent even if the budget is used up. Responses to unknown callers
-    are small or the same bytes for all, so they do not count.
+    The response to a write is sent even if the budget is used up, and any that `must` be.
     """
     if isinstance(response, Flow):
         size = FLOWING
@@ -154,12 +171,16 @@ def carried(request: web.Request, response: web.StreamResponse) -> web.StreamRes
     if size <= SMALL or request.method == "HEAD":
         return response
     carrier: Carrier = request.protocol  # type: ignore[assignment] # ours are gateway.server.http.client_connections'
+    budget = request.app[ANSWERS]
+    must = must or request.method != "GET"
     if CALLER in request:
-        holder = request[CALLER].owner_id
-        safe = request.method == "GET" and request.path.startswith("/api/")
-        if not request.app[ANSWERS].take(holder, size, must=not safe):
-            raise _full()
-        carrier.hold(holder, size)
+        holder, total = request[CALLER].owner_id, budget.total
+        must = must or not request.path.startswith("/api/")
+    else:
+        holder, total = share_of(request[CLIENT].address), budget.total // 2
+    if not budget.take(holder, size, must=must, total=total):
+        raise _full()
+    carrier.hold(holder, size)
     if isinstance(response, Flow):
         response.carried_by(carrier)
     elif size > PIECE and isinstance(response, web.Response) and isinstance(response.body, bytes):

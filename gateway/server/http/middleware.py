@@ -207,7 +207,8 @@ class Frame:
             coding = request.headers.get("Transfer-Encoding")
             if coding is not None and coding.strip().lower() != "chunked":
                 raise web.HTTPNotImplemented
-            response = carried(request, await exchange.match.handler(request))
+            response = await exchange.match.handler(request)
+            response = carried(request, response, must=exchange.surface == "probe")
         except Exception as error:  # noqa: BLE001 - every error gets a response
             exchange.failure = error
             await bodies.close(request)
