@@ -32,8 +32,8 @@ Reason = Literal["auth", "forbidden", "rate_limited", "too_large", "slow", "bad_
 Labels = tuple[str, ...]
 Kind = Literal["counter", "gauge", "histogram"]
 MAILS = (
-    "reset", "verify", "secured", "order_received", "order_paid", "order_canceled",
-    "order_expired", "failing", "disabled", "recovered", *account_mails.KINDS,
+    "reset", "verify", "secured", "linked", "order_received", "order_paid",
+    "order_canceled", "order_expired", "failing", "disabled", "recovered", *account_mails.KINDS,
     *document_mails.KINDS,
 )  # fmt: skip
 OPENS_NOTHING = ("success", *NOT_THE_RECEIVER)

@@ -112,7 +112,8 @@ async def test_a_trusted_token_takes_an_unverified_account_from_its_maker(
     assert (await enter(maker, eve)).data["clientIdpLogin"]["user"]["email"] != ANA["email"]
     found = await owner.ask("client(hostname: $h) { addresses { id } }")
     assert found["client"]["addresses"] == []
-    mail = await box.next(2)
+    # The second one told of Eve's link.
+    mail = await box.next(3)
     assert mail["To"] == ANA["email"]
     assert "secured" in mail["Subject"]
 
@@ -125,22 +126,61 @@ async def test_a_new_password_takes_an_unverified_account_from_its_maker(
     await box.next()
     eve = issuer.token(sub="eve", email="eve@elsewhere.example")
     assert (await maker.do("clientLinkIdp", "token", token=eve)).data
+    linked = await box.next(2)
+    assert linked["To"] == ANA["email"]
+    assert "Another way to sign in" in linked["Subject"]
+    assert "{store}" not in bodies(linked)[0]
     await owner.do("clientRequestPasswordReset", "success", email=ANA["email"])
-    token = bodies(await box.next(2))[0].partition("token=")[2].split()[0]
+    token = bodies(await box.next(3))[0].partition("token=")[2].split()[0]
     sent = {"token": token, "password": "segredo-2"}
     assert (await owner.do("clientResetPassword", "success", **sent)).data
     assert (await enter(maker, eve)).data["clientIdpLogin"]["user"]["email"] != ANA["email"]
     assert (await log_in(owner, password="segredo-2")).data
-    # From now on the account is the owner's, and so is what they link.
-    own = issuer.token(sub="ana", email="ana@elsewhere.example")
-    assert (await owner.do("clientLinkIdp", "token", token=own)).data
+
+
+@pytest.mark.parametrize("proof", ["mail", "provider"])
+async def test_a_new_password_ends_what_was_linked_to_a_proven_account(
+    idp_posting: Shop, issuer: Issuer, box: Mailbox, proof: str
+) -> None:
+    maker, owner = idp_posting.browser(), idp_posting.browser()
+    await sign_up(maker, name="Eve")
+    first = bodies(await box.next())[0].partition("token=")[2].split()[0]
+    eve = issuer.token(sub="eve", email="eve@elsewhere.example")
+    count = 2
+    if proof == "mail":
+        assert (await maker.do("clientLinkIdp", "token", token=eve)).data
+        # Ana follows the first mail, which also an account of somebody else brings her.
+        assert (await owner.do("clientVerifyEmail", "success", token=first)).data
+    else:
+        await idp_posting.db.write(verified)
+        assert (await enter(idp_posting.browser(), issuer.token())).data
+        assert (await maker.do("clientLinkIdp", "token", token=eve)).data
+        count += 1
+    for number in range(2, count + 1):
+        mail = await box.next(number)
+        assert (mail["To"], "Another way" in mail["Subject"]) == (ANA["email"], True)
+    await maker.do(
+        "clientAddressSave", "address { id }", street="Rua", number="1", city="Rio", state="RJ",
+        cep="20000000",
+    )  # fmt: skip
     await owner.do("clientRequestPasswordReset", "success", email=ANA["email"])
-    # The third mail verifies the account of Eve.
-    token = bodies(await box.next(4))[0].partition("token=")[2].split()[0]
-    sent = {"token": token, "password": "segredo-3"}
+    token = bodies(await box.next(count + 1))[0].partition("token=")[2].split()[0]
+    sent = {"token": token, "password": "segredo-2"}
     assert (await owner.do("clientResetPassword", "success", **sent)).data
-    found = (await enter(owner, own)).data["clientIdpLogin"]["user"]
-    assert found["email"] == ANA["email"]
+    assert (await idp_posting.db.read(counts))["customer_identities"] == 0
+    assert (await enter(maker, eve)).data["clientIdpLogin"]["user"]["email"] != ANA["email"]
+    assert (await log_in(owner, password="segredo-2")).data
+    # The address of a proven account is its owner's.
+    found = await owner.ask("client(hostname: $h) { addresses { id } }")
+    assert len(found["client"]["addresses"]) == 1
+    # A trusted provider links itself again, with a mail (one more: Eve's new account got its own).
+    back = await enter(idp_posting.browser(), issuer.token())
+    assert back.data["clientIdpLogin"]["user"]["email"] == ANA["email"]
+    mails = [await box.next(count + 2), await box.next(count + 3)]
+    assert any(one["To"] == ANA["email"] and "Another" in one["Subject"] for one in mails)
+    # The same link again is no news.
+    assert (await enter(idp_posting.browser(), issuer.token())).data
+    assert (await idp_posting.db.read(counts))["customer_identities"] == 2
 
 
 async def test_without_mail_an_unverified_account_needs_its_password(

@@ -13,7 +13,7 @@ from gateway.domain.storefront.mail.mail_bodies import Body, as_html, with_query
 from outbox.database.transaction import Row, Tx
 from outbox.durations import DAY
 
-Kind = Literal["reset", "verify", "secured"]
+Kind = Literal["reset", "verify", "secured", "linked"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 KEPT = 30 * DAY
 """How long a mail is stored that was given up, or that no server is set to take."""
@@ -61,6 +61,7 @@ SUBJECTS: dict[Kind, str] = {
     "reset": " / ".join(_both("reset.subject")),
     "verify": " / ".join(_both("verify.subject")),
     "secured": " / ".join(_both("secured.subject")),
+    "linked": " / ".join(_both("linked.subject")),
 }
 TEXTS: dict[Kind, Texts] = {
     "reset": Texts(_both("reset.before"), _both("reset.after"), " / ".join(_both("reset.link"))),
@@ -68,6 +69,7 @@ TEXTS: dict[Kind, Texts] = {
         _both("verify.before"), _both("verify.after"), " / ".join(_both("verify.link"))
     ),
     "secured": Texts(_both("secured.before"), _both("secured.after")),
+    "linked": Texts(_both("linked.before"), _both("linked.after")),
 }
 
 

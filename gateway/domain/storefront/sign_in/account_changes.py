@@ -57,16 +57,16 @@ async def request_reset(tx: Tx, store_id: str, email: str) -> None:
 async def reset_password(tx: Tx, visitor: Shopper, token: str, hashed: str) -> None:
     """Set a new password with the token of a mail, which also proves the email.
 
-    Somebody else may have created the account with this email before; the identities that they
-    linked are removed, so that they cannot sign in. Raises invalid_token.
+    All linked identities are removed, because whoever took the account over may have linked their
+    own; a trusted one is linked again by its next sign-in. Raises invalid_token.
     """
     customer_id = await mail_tokens.take(tx, visitor.store.id, "reset", token)
     customer = await customers.fetch(tx, visitor, customer_id, lock=True)
     if customer is not None:
         await _set(tx, visitor, customer.id, hashed)
-        if not customer["email_verified"]:
-            await identities.remove_links(tx, customer.id)
-            gone = ("addresses", "identities")
+        # Somebody else may have created the account with this email before.
+        gone = await identities.remove_links(tx, customer.id, proven=customer["email_verified"])
+        if gone:
             audit.record(tx, visitor.actor, "updated", CUSTOMERS.noun, customer.id, gone)
         await customers.verify_email(tx, visitor.actor, customer)
 

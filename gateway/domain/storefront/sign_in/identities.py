@@ -9,6 +9,8 @@ before the link.
 A known pair signs in to its own account, whatever its email. The account gets an email that it has
 not, and the proof of the one that it has; an email of another account stays there, also when the
 provider proves it, so that two accounts are never merged.
+
+The customer gets a mail about each link, and a reset by mail removes all of them.
 """
 
 from typing import Any
@@ -71,9 +73,11 @@ async def enter(
         raise Raced
     if not identity.trusted or not (customer["email_verified"] or mail):
         raise _link_required()
-    if not customer["email_verified"]:
+    proven = customer["email_verified"]
+    if not proven:
         await _secure(tx, visitor, customer)
-    await _link(tx, visitor, identity, customer.id)
+    # The mail that the account was secured tells of the link, too.
+    await _link(tx, visitor, identity, customer, mail=mail and proven)
     customer = await customers.verify_email(tx, visitor.actor, customer)
     return await customer_sign_in.welcome(tx, visitor, customer, cart_token)
 
@@ -91,7 +95,7 @@ async def link(tx: Tx, visitor: Shopper, identity: Identity, *, mail: bool) -> S
     await _use_nonce(tx, visitor, identity)
     linked = await _known(tx, visitor, identity)
     if linked is None:
-        await _link(tx, visitor, identity, customer.id)
+        await _link(tx, visitor, identity, customer, mail=mail)
     elif linked.id != customer.id:
         raise Refusal("conflict", "This identity is linked to another account of the store.")
     known = await _complete(tx, visitor, identity, customer)
@@ -153,7 +157,7 @@ async def _create(
         )  # fmt: skip
     except Refusal:
         raise Raced from None
-    await _link(tx, visitor, identity, customer.id)
+    await _link(tx, visitor, identity, customer, mail=False)
     welcomed = await customer_sign_in.welcome(tx, visitor, customer, cart_token)
     # Lock the contact after the cart, as all units do.
     await _welcome_email(tx, visitor, identity, customer, mail=mail)
@@ -175,26 +179,34 @@ async def _secure(tx: Tx, visitor: Shopper, customer: Record) -> None:
     await customer_sessions.end_all(tx, customer.id)
     await mail_tokens.drop(tx, customer.id, "reset")
     await mail_tokens.drop(tx, customer.id, "verify")
-    await remove_links(tx, customer.id)
+    await remove_links(tx, customer.id, proven=False)
     await mails.add(tx, customer.id, "secured")
     taken = ("password", "addresses", "identities")
     audit.record(tx, visitor.actor, "updated", customers.CUSTOMERS.noun, customer.id, taken)
 
 
-async def remove_links(tx: Tx, customer_id: str) -> None:
-    """Remove the identities and addresses of an account whose email was not verified."""
-    for table in ("customer_identities", "customer_addresses"):
-        await tx.run(f"delete from {table} where customer_id = $1", customer_id)
+async def remove_links(tx: Tx, customer_id: str, *, proven: bool) -> list[str]:
+    """Remove the identities of an account, and the addresses unless its email was proven.
+
+    Return the names of those that there were.
+    """
+    tables = ["identities"] if proven else ["addresses", "identities"]
+    drop = "delete from customer_{} where customer_id = $1"
+    return [one for one in tables if await tx.run(drop.format(one), customer_id)]
 
 
-async def _link(tx: Tx, visitor: Shopper, identity: Identity, customer_id: str) -> None:
-    """Link an identity that is not linked. Raises Raced, conflict."""
+async def _link(
+    tx: Tx, visitor: Shopper, identity: Identity, customer: Record, *, mail: bool
+) -> None:
+    """Link an identity that is not linked, with a mail if so asked. Raises Raced, conflict."""
     linked = await tx.run(
-        _LINK, visitor.store.id, identity.issuer, identity.subject, customer_id, tx.now, MOST
+        _LINK, visitor.store.id, identity.issuer, identity.subject, customer.id, tx.now, MOST
     )
     if linked:
         noun = customers.CUSTOMERS.noun
-        audit.record(tx, visitor.actor, "updated", noun, customer_id, ["identities"])
+        audit.record(tx, visitor.actor, "updated", noun, customer.id, ["identities"])
+        if mail and customer["email"] is not None:
+            await mails.add(tx, customer.id, "linked")
         return
     if await tx.one(_KNOWN, visitor.store.id, identity.issuer, identity.subject) is not None:
         raise Raced
