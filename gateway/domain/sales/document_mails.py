@@ -18,6 +18,8 @@ KEPT = 2 * DAY
 MOST, MOST_TO_ONE = 500, 10
 """Mails of an owner in a day, and those to one mailbox: nobody shall flood others in our name."""
 
+# Those that were sent stay, because they count.
+_DROP = "delete from queued_mails where document_id = $1 and due_at is not null"
 _ADD = """
 insert into queued_mails
   (id, owner_id, kind, document_id, contact_id, mailbox, address, created_at, attempts, due_at,
@@ -28,6 +30,11 @@ where $10 > (select count(*) from queued_mails
   and $11 > (select count(*) from queued_mails
     where owner_id = $2 and mailbox = $6 and created_at > $12 and document_id is not null)
 """
+
+
+async def drop(tx: Tx, document_id: str) -> None:
+    """Delete the mails of a document that are not sent yet."""
+    await tx.run(_DROP, document_id)
 
 
 async def add(tx: Tx, document: Record, address: str) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from gateway.domain.sales import company_settings, document_lines
+from gateway.domain.sales import company_settings, document_lines, document_links, document_mails
 from gateway.domain.sales.document_lines import Line
 from gateway.records import actions
 from gateway.records.audit import Actor
@@ -25,6 +25,9 @@ AMOUNTS = ("items", "discount", "shipping", "total")
 
 Transitions = Mapping[str, Sequence[str]]
 """State → the allowed next states; none for a final state."""
+
+CUSTOMERS = ("contact_id", "company_id")
+"""The columns that name whom a document is for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +169,10 @@ async def _write(
     if stamp is not None and changes.get(stamp) is None:
         changes[stamp] = tx.now
     after = await actions.update(tx, actor, before, changes)
+    if any(before[column] is not None and column in changes for column in CUSTOMERS):
+        # Who had it for the customer before must not see the new one.
+        await document_links.end(tx, after.id)
+        await document_mails.drop(tx, after.id)
     actions.announce(tx, kind.announced.get(target or "", "updated"), after, before=before)
     if target is not None and after["status"] != target:
         noun = kind.resource.noun

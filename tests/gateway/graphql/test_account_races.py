@@ -77,7 +77,7 @@ async def test_a_provider_that_a_new_password_has_removed_signs_nobody_in(shop: 
         async def unit(tx: Tx) -> None:
             await customers.lock(tx, known.customer_id)
             await customers.set_password(tx, known.customer_id, "new")
-            await identities.remove_links(tx, known.customer_id)
+            await identities.remove_links(tx, known.customer_id, proven=True)
 
         await shop.db.write(unit)
 

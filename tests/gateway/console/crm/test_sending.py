@@ -21,7 +21,7 @@ from gateway.domain.sales.sheets import Sheet, SheetLine
 from tests.gateway.console.crm.test_verbs import ITEMS, made
 from tests.gateway.server.images.test_product_images import with_scans
 from tests.support.console import CONFIG, Guest, Seen
-from tests.support.drain import run
+from tests.support.drain import rows, run
 from tests.support.rest import Person, RestApi
 from tests.support.tables import in_turn
 
@@ -114,6 +114,33 @@ async def test_text_behind_the_mark_of_a_token_is_no_header(
     fields = [("csrf_token", (await nobody.get(link)).csrf), ("token", token)]
     seen = await nobody.post("/documents", [*fields, ("decision", "accept")])
     assert (seen.status, "This quote was accepted" in seen.html) == (200, True)
+
+
+@pytest.mark.parametrize("field", ["contactId", "companyId"])
+async def test_a_document_for_somebody_else_has_no_link_and_no_mail_of_before(
+    maria: Guest, nobody: Guest, api: Person, field: str
+) -> None:
+    plural = {"contactId": "contacts", "companyId": "companies"}[field]
+    ana, bia = [
+        (await api.post(f"/api/{plural}", {"name": name})).body["id"] for name in ("Ana", "Bia")
+    ]
+    invoice = await made(api, "invoices", total=10, dueDate="2999-12-31", **{field: ana})
+    path = f"/api/invoices/{invoice['id']}"
+    link = await link_to(maria, "invoices", invoice["id"])
+    await maria.site.db.write(
+        run,
+        "insert into queued_mails (id, owner_id, kind, document_id, mailbox, address, created_at,"
+        " attempts, due_at, expires_at) select id, owner_id, 'invoice_sent', id, 'a', 'a@x.io',"
+        " 0, 0, 0, 0 from invoices where id = $1",
+        invoice["id"],
+    )
+    assert (await api.put(path, {"notes": "Thank you"})).status == 200
+    assert "Ana" in (await nobody.get(link)).html
+    assert len(await maria.site.db.read(rows, "select id from queued_mails")) == 1
+    assert (await api.put(path, {field: bia})).status == 200
+    seen = await nobody.get(link)
+    assert (seen.status, "Bia" in seen.html) == (404, False)
+    assert await maria.site.db.read(rows, "select id from queued_mails") == []
 
 
 async def test_what_is_no_link_shows_nothing(maria: Guest, nobody: Guest, api: Person) -> None:
