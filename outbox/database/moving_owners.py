@@ -6,7 +6,7 @@ guard keeps it from finding what a move deletes table by table: while the proces
 moves, each read and write asks.
 
 A duty works for all owners, so it asks the database for those that it may choose: the refusal of
-one would end the run for the others, again and again until the move ends.
+one would end the run for the others, in each run until the move ends.
 """
 
 from __future__ import annotations

@@ -98,13 +98,13 @@ class Behind:
             deliveries[backlog.owner_id] += backlog.deliveries
         largest = max(deliveries.values(), default=0)
         return Backlogs(
-            len(self._late),
-            len(deliveries),
-            len({one.owner_id for one in late if one.late >= LONG_BEHIND_SECONDS}),
-            largest,
-            self._deliveries - largest,
-            {w: compared[w] for w in _oldest(MOST_LISTED, named, compared)},
-            {o: owners[o] for o in _oldest(MOST_LISTED, owners, owners)},
+            late=len(self._late),
+            late_owners=len(deliveries),
+            long_late_owners=len({one.owner_id for one in late if one.late >= LONG_BEHIND_SECONDS}),
+            largest=largest,
+            rest=self._deliveries - largest,
+            webhooks={w: compared[w] for w in _oldest(MOST_LISTED, named, compared)},
+            owners={o: owners[o] for o in _oldest(MOST_LISTED, owners, owners)},
         )
 
 
