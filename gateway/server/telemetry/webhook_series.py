@@ -25,7 +25,8 @@ from prometheus_client.registry import Collector
 
 from outbox.durations import SECOND
 from outbox.queue.log.backlogs import Backlogs
-from outbox.queue.log.gauges import Ending, WebhookHealth
+from outbox.queue.log.certificate_ends import Ending
+from outbox.queue.log.gauges import WebhookHealth
 from outbox.queue.log.waiting_counts import Waiting
 from outbox.queue.state.claimed_deliveries import FAILING_WINDOW, FIRST_WINDOW
 from outbox.states import End, OutcomeName

@@ -14,17 +14,15 @@ from outbox.database.sql import IDS, items
 from outbox.database.transaction import DUTIES, Database, Tx
 from outbox.durations import SECOND
 from outbox.queue.log.backlogs import Backlogs
+from outbox.queue.log.certificate_ends import Ending, EndingCertificates, Piece
 from outbox.queue.log.waiting_counts import Counting, Waiting
 from outbox.queue.state.lanes import due_now
-from outbox.sending.client_certificates import ENDS_SOON
 
 READING_SECONDS = 0.05
 """A piece starts only if it would end within this time, judged by the previous piece."""
 PIECE_ROWS = 10_000
 MOST_HELD = 20_000
 LONGEST_WAITING = 500
-MOST_ENDING = 20
-"""Client certificates that a reading names: those that end first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,15 +34,6 @@ class WebhookHealth:
     host: str = ""
     failing: bool = False
     """Whether its last attempt failed."""
-
-
-@dataclass(frozen=True, slots=True)
-class Ending:
-    """A client certificate that ends soon or has ended; `until` is in microseconds UTC."""
-
-    webhook_id: str
-    owner_id: str
-    until: int
 
 
 @dataclass(slots=True)
@@ -115,10 +104,6 @@ where state <> 'here' group by state
 MOST_CHANGES = 100_000
 CHANGES = f"select count(*) as n from (select 1 from move_changes limit {MOST_CHANGES}) as noted"
 CLOSED = ("resting", "leaving")
-ENDING = f"""
-select id, owner_id, certificate_until from webhooks
-where state = 'active' and certificate_until < $1 order by certificate_until, id limit {MOST_ENDING}
-"""
 STANDING = f"""
 select w.id, w.state, w.last_success_at, w.url, l.failing
 from webhooks w left join lanes l on l.webhook_id = w.id where w.id in {IDS}
@@ -140,6 +125,8 @@ class Readings:
         self._db = db
         self._seconds = seconds
         self._counting = Counting(db, rows)
+        self._certificates = EndingCertificates()
+        self._counted = False
         self.complete = False
         """Whether every row has been counted once; until then, counts are too low."""
 
@@ -147,16 +134,19 @@ class Readings:
         """Count until the time is up; `standing` covers the webhooks that `choose` returns."""
         monotonic = self._db.clock.monotonic
         began = monotonic()
-        gauges = await self._db.scan(DUTIES, _others)
+        gauges, piece = await self._db.scan(DUTIES, _others, self._certificates)
+        gauges.ending = self._certificates.put(piece)
         last = False
         while not last:
             before = monotonic()
             last = await self._counting.piece()
             took = monotonic() - before
             self._counting.pace(took)
-            self.complete = self.complete or last
+            self._counted = self._counted or last
             if before + 2 * took - began >= self._seconds:
                 break
+        if self._counted and self._certificates.complete:
+            self.complete, self._counted = True, False
         gauges.states.update(self._counting.states)
         gauges.waiting = dict(self._counting.waiting)
         gauges.backlogs = self._counting.behind.backlogs()
@@ -169,7 +159,7 @@ class Readings:
         return await self._db.scan(DUTIES, _recent, since, most)
 
 
-async def _others(tx: Tx) -> Gauges:
+async def _others(tx: Tx, certificates: EndingCertificates) -> tuple[Gauges, Piece]:
     """Return the gauges except ready deliveries and the condition of single webhooks."""
     gauges = Gauges()
     now = await due_now(tx)
@@ -182,10 +172,6 @@ async def _others(tx: Tx) -> Gauges:
         gauges.states[row["state"]] += row["n"]
     for row in await tx.all(ENDPOINTS):
         gauges.endpoints[row["state"], row["circuit"]] = row["n"]
-    gauges.ending = [
-        Ending(row["id"], row["owner_id"], row["certificate_until"])
-        for row in await tx.all(ENDING, tx.now + ENDS_SOON)
-    ]
     for row in await tx.all(MOVES):
         gauges.moves[row["state"]] = row["n"]
         if row["state"] in CLOSED:
@@ -193,7 +179,7 @@ async def _others(tx: Tx) -> Gauges:
     if gauges.moves:
         noted = await tx.one(CHANGES)
         gauges.move_changes = 0 if noted is None else noted["n"]
-    return gauges
+    return gauges, await certificates.read(tx)
 
 
 async def _standing(tx: Tx, webhooks: list[str]) -> dict[str, WebhookHealth]:

@@ -17,7 +17,8 @@ from outbox.clock import SystemClock
 from outbox.database.transaction import Database, Tx
 from outbox.observer import Observer
 from outbox.queue.log.backlogs import Backlog, Backlogs
-from outbox.queue.log.gauges import Ending, Gauges, WebhookHealth
+from outbox.queue.log.certificate_ends import Ending
+from outbox.queue.log.gauges import Gauges, WebhookHealth
 from outbox.queue.log.waiting_counts import Waiting
 from outbox.queue.state.claimed_deliveries import FAILING_WINDOW, FIRST_WINDOW
 from outbox.states import OutcomeName

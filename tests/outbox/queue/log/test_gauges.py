@@ -6,12 +6,10 @@ from collections import Counter
 import pytest
 
 from outbox.database.transaction import Database, Tx
-from outbox.durations import DAY
-from outbox.queue.log.gauges import MOST_ENDING, Gauges, Readings
+from outbox.queue.log.gauges import Gauges, Readings
 from outbox.queue.state.lanes import due_now
-from outbox.sending.client_certificates import ENDS_SOON
 from tests.support.drain import make, run
-from tests.support.rows import add_waiting, add_webhooks, pause, webhook_id
+from tests.support.rows import add_waiting, add_webhooks, pause
 
 AHEAD = 3_600_000_000
 
@@ -140,38 +138,3 @@ async def test_owners_that_move(db: Database) -> None:
     assert reading.moves == {"leaving": 2, "gone": 1}
     assert reading.closed_age == pytest.approx(30, abs=10)
     assert reading.move_changes == 4
-
-
-async def test_the_certificates_of_active_webhooks_that_end_first_are_named(db: Database) -> None:
-    await db.write(add_webhooks, 1, MOST_ENDING + 5)
-    now = await db.read(_now)
-    await db.write(_ends, 1, now - DAY)
-    await db.write(_ends, 2, now + ENDS_SOON - DAY)
-    await db.write(_ends, 3, now + ENDS_SOON + DAY)
-    await db.write(_ends, 4, now)
-    await db.write(_ends, 5, now)
-    await db.write(_state, 4, "paused")
-    await db.write(_state, 5, "disabled")
-    found = (await anew(db, 10)).ending
-    assert [(one.webhook_id, one.until) for one in found] == [
-        (webhook_id(1), now - DAY), (webhook_id(2), now + ENDS_SOON - DAY),
-    ]  # fmt: skip
-    for number in range(1, MOST_ENDING + 6):
-        await db.write(_ends, number, now + number)
-        await db.write(_state, number, "active")
-    found = (await anew(db, 10)).ending
-    assert [one.until - now for one in found] == list(range(1, MOST_ENDING + 1))
-
-
-async def _now(tx: Tx) -> int:
-    return tx.now
-
-
-async def _ends(tx: Tx, number: int, until: int) -> None:
-    await tx.run(
-        "update webhooks set certificate_until = $2 where id = $1", webhook_id(number), until
-    )
-
-
-async def _state(tx: Tx, number: int, state: str) -> None:
-    await tx.run("update webhooks set state = $2 where id = $1", webhook_id(number), state)
