@@ -27,6 +27,7 @@ _JOINERS = frozenset(".-+'%&#$^~`\u2019\u2010")
 """Signs that join two parts of what stands before the @; at its beginning they are of the text."""
 _IDEOGRAPHIC = "\u3002"
 """The full stop of Chinese and Japanese, which IDNA reads as a dot."""
+_PLAIN = re.compile(r"[a-z0-9.-]+")
 _OF_DOMAINS = frozenset(f"-.{_IDEOGRAPHIC}")
 # Stops without a label behind them: the end of a sentence, a dash.
 _DOMAIN_END = re.compile(
@@ -69,8 +70,14 @@ class Mailboxes:
         while at >= 0:
             for start in [at - size for size in self._sizes if size <= at]:
                 domains = self._domains.get(signs.text[start:at])
-                if domains and _begins(signs.text, start, joined=joined):
+                begins = domains and _begins(signs.text, start, joined=joined)
+                # As programs for chats write slanted letters.
+                slanted = not begins and signs.text[max(start - 1, 0) : start] == "_"
+                if domains and (begins or slanted):
                     for domain in _after(signs.text, at + 1, joined=joined):
+                        end = at + 1 + len(domain)
+                        if slanted and signs.text[end : end + 1] != "_":
+                            continue
                         if ascii_domain(domain) in domains:
                             yield signs.starts[start], signs.ends[at + len(domain)]
                             break
@@ -89,6 +96,9 @@ def _begins(text: str, start: int, *, joined: bool) -> bool:
         return True
     if before != "_" and unicodedata.category(before)[0] not in "LN":
         return True
+    if end == start and text[start].isascii() and unicodedata.category(before) == "Lo":
+        # Of a script without capitals, many of which have no blanks between words.
+        return True
     # As programs write a break.
     return end == start and text[max(end - 2, 0) : end] in ("\\n", "\\r", "\\t")
 
@@ -105,6 +115,9 @@ def _after(text: str, start: int, *, joined: bool) -> Iterator[str]:
         yield domain
     if _IDEOGRAPHIC in domain:
         yield domain.partition(_IDEOGRAPHIC)[0]
+    plain = _PLAIN.match(domain)
+    if plain and plain.end() < len(domain) and unicodedata.category(domain[plain.end()]) == "Lo":
+        yield plain[0]
     if joined:
         yield from (domain[: dash.start()] for dash in re.finditer("-", domain))
 

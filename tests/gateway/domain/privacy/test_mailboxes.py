@@ -56,7 +56,11 @@ def without(mailboxes: Mailboxes, text: str) -> str:
         (r"Contato:\nana@gmail.com\r\nana@gmail.com", r"Contato:\n*\r\n*"),
         ("ana@gmail.com@gmail.com", "*@gmail.com"),
         # The full stops of Chinese: one ends a sentence, one is read as a dot by IDNA.
-        ("写ana@gmail.com", "写ana@gmail.com"),
+        # Scripts without blanks between words.
+        ("写ana@gmail.com", "写*"),
+        ("メールはana@gmail.comです。", "メールは*です。"),
+        ("연락처는 ana@gmail.com입니다", "연락처는 *입니다"),
+        ("_ana@gmail.com_ __ana@gmail.com__", "_*_ __*__"),
         ("写：ana@gmail.com。请", "写：*。请"),
         ("ana@gmail。com", "*"),
         # Characters that nobody sees, other widths, letters taken apart.
