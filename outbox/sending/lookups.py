@@ -20,6 +20,8 @@ MOST_SUSPECTS = 16
 SLOW_SECONDS = 1.0
 MOST_SLOW = 256
 """Look-ups that last longer than this count as neither, up to a maximum."""
+MOST_SLOW_SUSPECTS = 192
+"""Of these, those of suspects: dead names leave room to names that are only slow."""
 FRESH_SECONDS = 30.0
 STALE_SECONDS = 600.0
 """How long a cached result is used while the name servers give none."""
@@ -151,10 +153,7 @@ class Lookups:
 
     async def _run(self, name: str, host: _Host) -> None:
         try:
-            known = host.error is None
-            addresses = await self._answer(
-                name, [self._threads] if known else [self._suspects, self._threads]
-            )
+            addresses = await self._answer(name, suspect=host.error is not None)
             if not addresses:
                 raise LookupFailed(NO_HOST)
         except LookupFailed as error:
@@ -174,8 +173,10 @@ class Lookups:
             if running is not None and not running.done():
                 running.set_result(None)
 
-    async def _answer(self, name: str, places: Sequence[asyncio.Semaphore]) -> Sequence[str]:
-        """Query the name servers in these places; a slow query gives them to others."""
+    async def _answer(self, name: str, *, suspect: bool) -> Sequence[str]:
+        """Query the name servers; a slow query gives its places to others."""
+        places = [self._suspects, self._threads] if suspect else [self._threads]
+        most_slow = MOST_SLOW_SUSPECTS if suspect else MOST_SLOW
         answer: asyncio.Future[Sequence[str]] = asyncio.get_running_loop().create_future()
         try:
             async with AsyncExitStack() as held:
@@ -183,7 +184,7 @@ class Lookups:
                     await held.enter_async_context(place)
                 self._start_thread(name, answer)
                 await asyncio.wait({answer}, timeout=SLOW_SECONDS)
-                if answer.done() or self._slow >= MOST_SLOW:
+                if answer.done() or self._slow >= most_slow:
                     return await answer
             self._slow += 1
             try:
