@@ -46,10 +46,14 @@ class Budget:
     def take(self, holder: str, size: int, *, must: bool = False, total: int | None = None) -> bool:
         """Take `size` bytes if they are free; return whether they were. `must` always takes.
 
-        `total` is a smaller one for this holder.
+        `total` is a smaller one for this holder. A first response may be larger than a share, and
+        the only one than all: nobody could ever read it otherwise.
         """
-        most = self.total if total is None else total
-        if not must and (self.held + size > most or self._shares[holder] + size > self.share):
+        most, of_holder = self.total if total is None else total, self._shares[holder]
+        too_much = (self.held and self.held + size > most) or (
+            of_holder and of_holder + size > self.share
+        )
+        if too_much and not must:
             return False
         self.held += size
         self._shares[holder] += size

@@ -63,6 +63,18 @@ def test_an_address_has_a_share_of_unread_bytes(app: web.Application, path: str)
     assert answered(app, HERE, "/metrics", must=True) == 200
 
 
+@pytest.mark.parametrize("owner", [None, "a" * 24])
+def test_a_first_response_may_be_larger_than_a_share(
+    app: web.Application, owner: str | None
+) -> None:
+    """Nobody could ever read it otherwise, as long as nobody else had anything unread."""
+    assert answered(app, HERE, "/api/tasks", size=SHARE * 2, owner=owner) == 200
+    assert answered(app, HERE, "/api/tasks", size=SHARE // 2, owner=owner) == 503
+    assert answered(app, THERE, "/api/tasks", size=SHARE * 7) == 503
+    app[ANSWERS] = Budget(SHARE, SHARE)
+    assert answered(app, HERE, "/api/tasks", size=SHARE * 7, owner=owner) == 200
+
+
 def test_what_may_have_been_written_is_answered_and_counts(app: web.Application) -> None:
     assert [answered(app, HERE, "/graphql", "POST") for _ in range(4)] == [200] * 4
     assert app[ANSWERS].held == SHARE * 2
