@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from functools import partial
 
 from gateway import texts
+from gateway.domain import queued_mail
 from gateway.domain.accounts import users
 from gateway.domain.queued_mail import Attachment, Letter, Post, QueuedMail, line
 from gateway.domain.sales import document_links, sheet_pdf, sheets
@@ -30,8 +31,11 @@ async def letter(tx: Tx, mail: QueuedMail, post: Post) -> Letter | None:
         return None
     actor = Actor(mail.owner_id, "system", cause="mail", zone=user["timezone"])
     try:
-        document = await actions.read(tx, actor, resource, mail.document_id)
+        # Its customer may change meanwhile, which drops the mail and ends the links.
+        document = await actions.own(tx, actor, resource, mail.document_id, "read", lock=True)
     except Refusal:
+        return None
+    if not await queued_mail.waits(tx, mail):
         return None
     if document["status"] in ENDED:
         return None

@@ -169,8 +169,8 @@ async def _write(
     if stamp is not None and changes.get(stamp) is None:
         changes[stamp] = tx.now
     after = await actions.update(tx, actor, before, changes)
-    if any(before[column] is not None and column in changes for column in CUSTOMERS):
-        # Who had it for the customer before must not see the new one.
+    if any(column in changes for column in CUSTOMERS):
+        # Who had it before must not see the new customer. A deleted one leaves no name behind.
         await document_links.end(tx, after.id)
         await document_mails.drop(tx, after.id)
     actions.announce(tx, kind.announced.get(target or "", "updated"), after, before=before)

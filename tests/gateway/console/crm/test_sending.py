@@ -15,8 +15,10 @@ from PIL import Image
 from pypdf import PdfReader
 from reportlab.platypus import Paragraph
 
+from gateway.domain import queued_mail
 from gateway.domain.images import encoding
-from gateway.domain.sales import document_links, logos, sheet_pdf
+from gateway.domain.queued_mail import Post
+from gateway.domain.sales import document_letters, document_links, logos, sheet_pdf
 from gateway.domain.sales.sheets import Sheet, SheetLine
 from tests.gateway.console.crm.test_verbs import ITEMS, made
 from tests.gateway.server.images.test_product_images import with_scans
@@ -24,6 +26,13 @@ from tests.support.console import CONFIG, Guest, Seen
 from tests.support.drain import rows, run
 from tests.support.rest import Person, RestApi
 from tests.support.tables import in_turn
+
+MAIL = """
+insert into queued_mails (id, owner_id, kind, document_id, mailbox, address, created_at, attempts,
+  due_at, expires_at)
+select id, owner_id, 'invoice_sent', id, 'a', 'a@example.com', 0, 0, 0, 0 from invoices
+where id = $1
+"""
 
 
 async def link_to(guest: Guest, plural: str, record_id: str) -> str:
@@ -116,9 +125,10 @@ async def test_text_behind_the_mark_of_a_token_is_no_header(
     assert (seen.status, "This quote was accepted" in seen.html) == (200, True)
 
 
+@pytest.mark.parametrize("deleted", [False, True])
 @pytest.mark.parametrize("field", ["contactId", "companyId"])
 async def test_a_document_for_somebody_else_has_no_link_and_no_mail_of_before(
-    maria: Guest, nobody: Guest, api: Person, field: str
+    maria: Guest, nobody: Guest, api: Person, field: str, deleted: bool
 ) -> None:
     plural = {"contactId": "contacts", "companyId": "companies"}[field]
     ana, bia = [
@@ -127,20 +137,32 @@ async def test_a_document_for_somebody_else_has_no_link_and_no_mail_of_before(
     invoice = await made(api, "invoices", total=10, dueDate="2999-12-31", **{field: ana})
     path = f"/api/invoices/{invoice['id']}"
     link = await link_to(maria, "invoices", invoice["id"])
-    await maria.site.db.write(
-        run,
-        "insert into queued_mails (id, owner_id, kind, document_id, mailbox, address, created_at,"
-        " attempts, due_at, expires_at) select id, owner_id, 'invoice_sent', id, 'a', 'a@x.io',"
-        " 0, 0, 0, 0 from invoices where id = $1",
-        invoice["id"],
-    )
+    await maria.site.db.write(run, MAIL, invoice["id"])
     assert (await api.put(path, {"notes": "Thank you"})).status == 200
     assert "Ana" in (await nobody.get(link)).html
     assert len(await maria.site.db.read(rows, "select id from queued_mails")) == 1
+    if deleted:
+        assert (await api.delete(f"/api/{plural}/{ana}")).status == 200
     assert (await api.put(path, {field: bia})).status == 200
     seen = await nobody.get(link)
     assert (seen.status, "Bia" in seen.html) == (404, False)
     assert await maria.site.db.read(rows, "select id from queued_mails") == []
+
+
+async def test_a_mail_that_was_taken_does_not_reach_an_earlier_customer(
+    maria: Guest, api: Person
+) -> None:
+    db = maria.site.db
+    ana, bia = [await made(api, "contacts", name=name) for name in ("Ana", "Bia")]
+    invoice = await made(api, "invoices", total=10, dueDate="2999-12-31", contactId=ana["id"])
+    await db.write(run, MAIL, invoice["id"])
+    taken = await db.write(queued_mail.take)
+    assert taken is not None
+    post = Post("t" * 43, "Carteiro", "https://crm.example.com")
+    changed = {"contactId": bia["id"]}
+    assert (await api.put(f"/api/invoices/{invoice['id']}", changed)).status == 200
+    assert await db.write(document_letters.letter, taken, post) is None
+    assert await db.read(rows, "select * from document_links") == []
 
 
 async def test_what_is_no_link_shows_nothing(maria: Guest, nobody: Guest, api: Person) -> None:
