@@ -97,13 +97,19 @@ async def start(
     return session_id
 
 
+_LIVES = """
+select s.id from sessions s join users u on u.id = s.owner_id
+where s.id = $1 and s.expires_at > $2 and u.disabled_at is null
+"""
+
+
 async def while_live(
     tx: Tx, session: Session, unit: Callable[Concatenate[Tx, P], Awaitable[T]],
     *args: P.args, **kwargs: P.kwargs,
 ) -> T:  # fmt: skip
     """Run `unit` for a session, whose end waits for it. Raises unauthenticated when it ended."""
     await users.lock(tx, session.owner_id)
-    row = await tx.one("select id from sessions where id = $1", session.id)
+    row = await tx.one(_LIVES, session.id, tx.now)
     if row is None:
         raise Refusal("unauthenticated", "Your session has ended; sign in again.")
     return await unit(tx, *args, **kwargs)

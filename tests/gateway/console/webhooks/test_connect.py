@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,7 +14,7 @@ import pytest
 from aiohttp import web
 from msgspec import structs
 
-from gateway.domain.accounts import sessions
+from gateway.domain.accounts import sessions, users
 from gateway.domain.webhooks import connecting
 from gateway.domain.webhooks.connecting import challenge_of
 from gateway.server.config import App, Config, Connect
@@ -235,11 +235,12 @@ async def test_json_is_taken_like_a_form(scene: Scene) -> None:
         assert (await answer.json())["secret"].startswith("whsec_")
 
 
+@pytest.mark.parametrize("ends", [sessions.end_all, users.disable])
 async def test_a_session_that_ended_meanwhile_allows_nothing(
-    scene: Scene, monkeypatch: pytest.MonkeyPatch
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, ends: Callable[..., Awaitable[object]]
 ) -> None:
     [user], db = await scene.site.db.read(_rows, "select id from users"), scene.site.db
-    preceded(monkeypatch, db, sessions.while_live, lambda: db.write(sessions.end_all, user["id"]))
+    preceded(monkeypatch, db, sessions.while_live, lambda: db.write(ends, user["id"]))
     fields = scene.zappy.begin()
     link = f"{PATH}?{urlencode(fields)}"
     seen = await scene.maria.submit(PATH, at=link, follow=False, decision="allow", **fields)
