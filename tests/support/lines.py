@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
-from outbox.database.transaction import Database
+from outbox.database.transaction import Database, Tx
 from outbox.queue.drain.claim import claim
 from outbox.queue.drain.fanout import fan_out
 from outbox.queue.drain.rescue import Waits
 from outbox.queue.drain.settle import settle
+from outbox.queue.state import lanes
 from outbox.queue.state.claimed_deliveries import Capacity, Claimed, Result
 from outbox.queue.state.policy import Decision, Schedule
 from outbox.sending.outcome import unanswered
@@ -18,6 +22,25 @@ NONE = Capacity("node", "claim-0", 0, 0, 0, {}, 0)
 URL = "http://127.0.0.1:9/"
 WAITS = Waits(Schedule(), lambda: 0.5)
 """Rescued deliveries wait by the default schedule, without jitter."""
+
+
+@asynccontextmanager
+async def lane_locked(db: Database, webhook_id: str) -> AsyncIterator[None]:
+    """Hold the lock of a lane on PostgreSQL, as another node does, until the block ends."""
+    locked, go_on = asyncio.Event(), asyncio.Event()
+
+    async def hold(tx: Tx) -> None:
+        await lanes.lock(tx, [webhook_id])
+        locked.set()
+        await go_on.wait()
+
+    holding = asyncio.create_task(db.apart("migration").write(hold))
+    await locked.wait()
+    try:
+        yield
+    finally:
+        go_on.set()
+        await holding
 
 
 async def fanned(db: Database) -> None:

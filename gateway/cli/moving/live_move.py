@@ -22,7 +22,14 @@ from gateway.cli.moving.chain_proof import ChainProof, Damaged
 from gateway.cli.moving.live_copy import LiveCopy
 from gateway.cli.moving.moved_rows import QUEUED_MAIL, TABLES, Rings
 from gateway.cli.moving.owner_removal import forget
-from gateway.cli.moving.standings import Found, Seen, has_arrived, hold_mail, release_mail
+from gateway.cli.moving.standings import (
+    Found,
+    Seen,
+    has_arrived,
+    hold_mail,
+    make_deliveries,
+    release_mail,
+)
 from gateway.cli.moving.target import Address
 from gateway.domain.privacy import certificates
 from gateway.domain.product_ownership import OWNERSHIP
@@ -34,9 +41,6 @@ from outbox.database.postgres.move_connection import MoveConnection
 from outbox.database.transaction import Tx
 from outbox.errors import CannotStart
 from outbox.events import event_index
-from outbox.queue.drain.fanout import fan_out
-from outbox.queue.state import lanes
-from outbox.queue.state.claimed_deliveries import NO_ROOM
 from outbox.queue.upkeep import owner_moves
 from outbox.queue.upkeep.owner_moves import MoveState, State
 
@@ -207,7 +211,7 @@ class LiveMove:
             _leave, self._owner_id, gone, clock.monotonic() - since > SETTLE_SECONDS
         ):
             if clock.monotonic() - since > FAN_OUT_SECONDS:
-                await self._source.step(_fan_out)
+                await self._source.step(make_deliveries)
                 await self._source.tell("work")
             await asyncio.sleep(LOOK_SECONDS)
         self._here = gone
@@ -280,8 +284,3 @@ async def _stay(tx: Tx, owner_id: str) -> None:
     await owner_moves.forget_move(tx, owner_id)
     await release_mail(tx, owner_id)
     await owner_moves.cancel_move(tx, owner_id)
-
-
-async def _fan_out(tx: Tx) -> None:
-    await fan_out(tx, NO_ROOM)
-    await lanes.wake_noted(tx)

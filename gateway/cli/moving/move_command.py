@@ -24,7 +24,15 @@ from gateway.cli.moving.chain_proof import ChainProof, Damaged
 from gateway.cli.moving.moved_rows import Rings
 from gateway.cli.moving.owner_copy import OwnerCopy
 from gateway.cli.moving.owner_removal import forget
-from gateway.cli.moving.standings import Found, Seen, find, has_arrived, hold_mail, release_mail
+from gateway.cli.moving.standings import (
+    Found,
+    Seen,
+    find,
+    has_arrived,
+    hold_mail,
+    make_deliveries,
+    release_mail,
+)
 from gateway.cli.moving.target import Address
 from gateway.cli.pause import must_not_be_paused
 from gateway.domain.privacy import certificates
@@ -39,9 +47,6 @@ from outbox.database.transfer import Place
 from outbox.database.transfer_ends import exclusive
 from outbox.errors import CannotStart
 from outbox.ids import Ids
-from outbox.queue.drain.fanout import fan_out
-from outbox.queue.state import lanes
-from outbox.queue.state.claimed_deliveries import NO_ROOM
 from outbox.queue.upkeep import owner_moves
 from outbox.queue.upkeep.owner_moves import MoveState
 from outbox.webhooks import key_mark
@@ -270,8 +275,7 @@ class Move:
             async with self._source.transaction() as tx:
                 if await owner_moves.is_fanned_out(tx, self._owner_id):
                     return
-                await fan_out(tx, NO_ROOM)
-                await lanes.wake_noted(tx)
+                await make_deliveries(tx)
 
 
 async def _ring(database: Exclusive, config: Config) -> KeyRing | None:

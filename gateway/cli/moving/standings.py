@@ -12,6 +12,9 @@ from outbox.database.ownership import of_owner
 from outbox.database.sql import IDS, items
 from outbox.database.transaction import Tx
 from outbox.errors import CannotStart
+from outbox.queue.drain.fanout import fan_out
+from outbox.queue.state import lanes
+from outbox.queue.state.claimed_deliveries import NO_ROOM
 from outbox.queue.upkeep import ended_moves, owner_moves
 from outbox.queue.upkeep.owner_moves import FAR, MoveState
 
@@ -89,3 +92,12 @@ async def _must_be_free(tx: Tx, target: Tx, owner_id: str) -> None:
     taken = await target.one(_TAKEN_HOST, items(hosts))
     if taken is not None:
         raise CannotStart(f"a store of the target has the hostname {taken['value']}")
+
+
+async def make_deliveries(tx: Tx) -> None:
+    """Make deliveries of events that fan-out has not seen, and take its notes about locked lanes.
+
+    Of one round: see owner_moves.is_fanned_out.
+    """
+    await fan_out(tx, NO_ROOM)
+    await lanes.wake_noted(tx)

@@ -65,9 +65,8 @@ async def receive(
     """Store the lines of a file and let its import run; return what `end` makes of it.
 
     With `held` it waits until a person has chosen the columns. `end` writes the last unit:
-    `db.write`, or once for a key.
-    Nothing is left of a file that is refused, or whose unit `end` did not run. Raises forbidden,
-    conflict, validation_error, and the errors of `end`.
+    `db.write`, or once for a key. Nothing is left of a file that is refused, or whose unit `end`
+    did not run. Raises forbidden, conflict, validation_error, and the errors of `end`.
     """
     import_id = await db.write(import_jobs.begin, actor, entry.resource.plural)
     runs = False

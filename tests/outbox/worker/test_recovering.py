@@ -10,11 +10,10 @@ import pytest
 from outbox.database.transaction import Database, Tx
 from outbox.queue.replays import jobs, snapshot_steps
 from outbox.queue.replays.snapshot_steps import Copy
-from outbox.queue.state import lanes
 from outbox.worker import recovering
 from outbox.worker.recovering import Recovering
 from tests.support.drain import OWNER, add_webhook, make, ring
-from tests.support.lines import URL, fanned
+from tests.support.lines import URL, fanned, lane_locked
 from tests.support.waiting import until
 
 
@@ -75,25 +74,16 @@ async def test_a_job_at_a_locked_lane_holds_up_no_others(db: Database) -> None:
     free, _ = await add_webhook(db, keys, URL, "thing.made")
     first = await snapshot(db, held, "thing.made")
     last = await snapshot(db, free, "thing.made")
-    locked, go_on = asyncio.Event(), asyncio.Event()
+    async with lane_locked(db, held):
+        # Its statements wait a second for a lock.
+        run = asyncio.create_task(Recovering(db.apart("drain"), records).run_once())
 
-    async def stranger(tx: Tx) -> None:
-        await lanes.lock(tx, [held])
-        locked.set()
-        await go_on.wait()
+        async def ended(job_id: str) -> bool:
+            job = await db.read(jobs.one, job_id)
+            return job is not None and job.state == "done"
 
-    holding = asyncio.create_task(db.apart("migration").write(stranger))
-    await locked.wait()
-    # Its statements wait a second for a lock.
-    run = asyncio.create_task(Recovering(db.apart("drain"), records).run_once())
-
-    async def ended(job_id: str) -> bool:
-        job = await db.read(jobs.one, job_id)
-        return job is not None and job.state == "done"
-
-    await until(lambda: ended(last))
-    assert not run.done()
-    assert not await ended(first)
-    go_on.set()
-    await asyncio.gather(holding, run)
+        await until(lambda: ended(last))
+        assert not run.done()
+        assert not await ended(first)
+    await run
     assert await ended(first)

@@ -28,7 +28,7 @@ from tests.support.drain import (
     rows,
     run,
 )
-from tests.support.lines import NONE, URL, fanned
+from tests.support.lines import NONE, URL, fanned, lane_locked
 from tests.support.waiting import until
 
 ALL = Capacity("node", "claim-1", 256, 64, 16, {}, 1_000_000)
@@ -103,25 +103,15 @@ async def reached(db: Database, webhook_id: str) -> set[str]:
 async def test_fan_out_waits_for_no_lane(db: Database) -> None:
     held, _ = await add_webhook(db, ring(), URL)
     free, _ = await add_webhook(db, ring(), URL)
-    locked, go_on = asyncio.Event(), asyncio.Event()
-
-    async def stranger(tx: Tx) -> None:
-        await lanes.lock(tx, [held])
-        locked.set()
-        await go_on.wait()
-
-    holding = asyncio.create_task(db.apart("migration").write(stranger))
-    await locked.wait()
-    await db.write(make, "r")
-    done = await db.write(fan_out, NONE)
-    assert done.noted
-    assert await db.write(lanes.wake_noted), "it is still held"
-    assert not await db.read(owner_moves.is_fanned_out, OWNER), "a move waits for the note"
-    due = {r["webhook_id"]: r["due_at"] for r in await db.read(rows, "select * from lanes")}
-    assert due[free]
-    assert due[held] is None
-    go_on.set()
-    await holding
+    async with lane_locked(db, held):
+        await db.write(make, "r")
+        done = await db.write(fan_out, NONE)
+        assert done.noted
+        assert await db.write(lanes.wake_noted), "it is still held"
+        assert not await db.read(owner_moves.is_fanned_out, OWNER), "a move waits for the note"
+        due = {r["webhook_id"]: r["due_at"] for r in await db.read(rows, "select * from lanes")}
+        assert due[free]
+        assert due[held] is None
     assert not await db.write(lanes.wake_noted)
     due = {r["webhook_id"]: r["due_at"] for r in await db.read(rows, "select * from lanes")}
     assert due[held]
