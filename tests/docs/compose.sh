@@ -16,6 +16,8 @@ case $verb in
     while grep -qs '^State:[[:space:]]*[A-Ya-y]' "/proc/$(cat server.pid)/status"; do sleep 0.1; done ;;
   start)
     service "$1"
+    # The terminal of these commands may close before the server has a session of its own.
+    trap '' HUP
     setsid carteiro serve >compose.out 2>&1 </dev/null & echo $! >server.pid ;;
   cp) cp "$(here "$1")" "$(here "$2")" ;;
   exec | run)

@@ -46,7 +46,7 @@ def free_port() -> int:
 
 
 NOT_HANDED_ON = (
-    "CARTEIRO_", "MAKE", "PYTEST_", "REQUIRE_ALL", "VIRTUAL_ENV", "PYTHONPATH",
+    "CARTEIRO_", "MAKE", "ARGS", "PYTEST_", "REQUIRE_ALL", "VIRTUAL_ENV", "PYTHONPATH",
     # The folder of a PostgreSQL server of this process, if one was started.
     "XDG_RUNTIME_DIR",
 )  # fmt: skip
