@@ -64,8 +64,10 @@ def _plain(schema: Any, parts: dict[str, Any]) -> Any:
 
 
 def text() -> str:
-    """Return the file with the part `config` of today."""
+    """Return the file with the part `config` and the secret settings of today."""
     schema = json.loads(SCHEMA.read_text())
+    secret = schema["properties"]["secrets"]["items"]["properties"]["setting"]
+    secret["enum"] = sorted(SECRET_KEYS - OF_THE_CHART)
     schema["properties"]["config"] = config_schema()
     return _written(schema, "") + "\n"
 
