@@ -376,7 +376,7 @@ def subscription(text: str) -> tuple[str, ...] | None:
     """Return the event names of a webhook's `events`; None for a damaged row."""
     try:
         names = json.loads(text)
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, RecursionError):
         return None
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         return None

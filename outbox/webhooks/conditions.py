@@ -7,6 +7,7 @@ the stored fields of the record, as they were after the write. Values are compar
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,6 +22,9 @@ LONGEST = 200
 """The longest value of a condition, in characters."""
 CHANGED = "changed"
 """The third item of a stored condition that asks for a change."""
+# SQLite may give damaged text as another type. Bytes that are not UTF-8 are no error of msgspec,
+# nor are a thousand nested lists.
+DAMAGED = (msgspec.DecodeError, UnicodeError, RecursionError, TypeError)
 
 
 class Unreadable(ValueError):
@@ -68,19 +72,25 @@ _decoder = msgspec.json.Decoder(_Event)
 _fields_decoder = msgspec.json.Decoder(list[tuple[str, Raw, bool]])
 
 
-def facts_of(body: bytes | None, fields: str | None = None) -> Facts | None:
+def stored_facts(event: Row, body: bytes | None) -> Facts | None:
+    """Return the facts of a stored event with this body; None for an erased or damaged one."""
+    # A changed byte may leave valid JSON with another value, which would leave the event out.
+    if not isinstance(body, bytes) or hashlib.sha256(body).hexdigest() != event["body_digest"]:
+        return None
+    return facts_of(body, event["record_fields"])
+
+
+def facts_of(body: bytes, fields: str | None = None) -> Facts | None:
     """Return the facts of an event: its `data`, and `fields`, its column `record_fields`.
 
-    None for an erased or damaged event.
+    None for those that cannot be read.
     """
-    if body is None:
-        return None
     try:
         data = _decoder.decode(body).data
         if fields is None:
             return Facts(data)
         stored = _fields_decoder.decode(fields)
-    except msgspec.DecodeError:
+    except DAMAGED:
         return None
     beside = {name: value for name, value, _ in stored}
     return Facts(beside | data, {name for name, _, changed in stored if changed})
@@ -91,7 +101,13 @@ def hold(conditions: Sequence[Condition], facts: Facts | None) -> bool:
 
     They hold for an erased or damaged event: its delivery tells the owner what has happened.
     """
-    return facts is None or all(condition.holds(facts) for condition in conditions)
+    if facts is None:
+        return True
+    try:
+        return all(condition.holds(facts) for condition in conditions)
+    except DAMAGED:
+        # Values are decoded only here.
+        return True
 
 
 def equal(field: object, value: str) -> bool:
@@ -122,7 +138,7 @@ def parse(text: str | None) -> tuple[Condition, ...]:
         return ()
     try:
         rows = msgspec.json.decode(text, type=list[tuple[str | None, ...]])
-    except msgspec.DecodeError as error:
+    except DAMAGED as error:
         raise Unreadable(str(error)) from None
     return tuple(map(_condition, rows))
 

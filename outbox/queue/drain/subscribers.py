@@ -18,7 +18,7 @@ from outbox.queue.drain.loading import ENDPOINT
 from outbox.queue.state import creation_snapshots, sequences
 from outbox.queue.state.creation_snapshots import Snapshot
 from outbox.webhooks import conditions, subscription
-from outbox.webhooks.conditions import Condition, facts_of, hold
+from outbox.webhooks.conditions import Condition, hold, stored_facts
 
 # `idle`: fan-out claims nothing for a lane with due deliveries, because they come first, nor for a
 # lane with limits, which a claim keeps under the lane's lock. Without the
@@ -137,7 +137,7 @@ class Filters:
         if body is None:
             row = await self._tx.one(BODY, event["id"])
             body = None if row is None else row["body"]
-        facts = facts_of(body, event["record_fields"])
+        facts = stored_facts(event, body)
         passed: list[Subscriber] = []
         for to in chosen:
             if not to.conditions or hold(to.conditions, facts):

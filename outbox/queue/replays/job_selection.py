@@ -15,7 +15,7 @@ from outbox.durations import DAY
 from outbox.queue.state import deletion_marks, fanout_remainders
 from outbox.states import End
 from outbox.webhooks import conditions, subscription
-from outbox.webhooks.conditions import Condition, Facts, facts_of
+from outbox.webhooks.conditions import Condition, Facts, stored_facts
 
 PAGE = 1_000
 """Most events of one statement."""
@@ -52,7 +52,7 @@ where event_id {AMONG_IDS} and webhook_id = $2 and origin <> 'event'
 
 
 _SIZES = f"select id, length(body) as size from events where id {AMONG_IDS}"
-_BODIES = f"select id, body, record_fields from events where id {AMONG_IDS}"
+_BODIES = f"select id, body, body_digest, record_fields from events where id {AMONG_IDS}"
 _SUBSCRIBED = "select events, conditions from webhooks where id = $1"
 
 
@@ -219,7 +219,7 @@ async def _fulfilling(
 
 async def _facts(tx: Tx, ids: Sequence[str]) -> dict[str, Facts | None]:
     rows = await tx.all(_BODIES, items(sorted(ids)))
-    return {row["id"]: facts_of(row["body"], row["record_fields"]) for row in rows}
+    return {row["id"]: stored_facts(row, row["body"]) for row in rows}
 
 
 def _after(deliveries: Sequence[Row]) -> Next:

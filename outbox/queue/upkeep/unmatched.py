@@ -14,7 +14,7 @@ from outbox.database.sql import IDS, items
 from outbox.database.transaction import Database, Row, Tx, patience
 from outbox.queue.state import head_deliveries, lanes
 from outbox.queue.upkeep.keep_newest import tell_cancelled
-from outbox.webhooks.conditions import Condition, facts_of, hold
+from outbox.webhooks.conditions import Condition, hold, stored_facts
 
 REASON = "no longer subscribed"
 """The reason of a delivery that its owner cancelled, because the settings have changed."""
@@ -42,7 +42,7 @@ left join events e on e.id = d.event_id
 where d.webhook_id = $1 and d.state = 'held' and (d.record_id, d.seq) > ($2, $3)
 order by d.record_id, d.seq limit {PAGE}
 """
-_BODIES = f"select id, body, record_fields from events where id in {IDS}"
+_BODIES = f"select id, body, body_digest, record_fields from events where id in {IDS}"
 _SETTINGS = "select version from webhooks where id = $1"
 _END = f"""
 update deliveries set state = 'cancelled', reason = '{REASON}', finished_at = $2
@@ -140,9 +140,7 @@ async def _failing(tx: Tx, event_ids: Sequence[str], wanted: Wanted) -> set[str]
     """Return those of these events for which the conditions do not hold."""
     rows = await tx.all(_BODIES, items(event_ids))
     return {
-        row["id"]
-        for row in rows
-        if not hold(wanted.conditions, facts_of(row["body"], row["record_fields"]))
+        row["id"] for row in rows if not hold(wanted.conditions, stored_facts(row, row["body"]))
     }
 
 

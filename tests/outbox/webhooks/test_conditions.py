@@ -41,8 +41,15 @@ def test_damaged_fields_of_the_record_leave_nothing_out(damaged: str) -> None:
     assert hold([WON], facts_of(message("deal.updated", 0, {}), damaged))
 
 
-@pytest.mark.parametrize("damaged", [None, b"", b"[]", b'{"data":3}', b'{"data":{"status":'])
-def test_what_cannot_be_judged_is_not_left_out(damaged: bytes | None) -> None:
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        b"", b"[]", b'{"data":3}', b'{"data":{"status":', b'{"data":{"status":"w\xefn"}}',
+        b'{"data":{"stat\xf5s":"won"}}', b'{"data":{"status":1e400}}',
+        b'{"data":{"more":' + b"[" * 10_000,
+    ],
+)  # fmt: skip
+def test_what_cannot_be_judged_is_not_left_out(damaged: bytes) -> None:
     assert hold([WON], facts_of(damaged))
 
 

@@ -13,13 +13,14 @@ from outbox.queue.drain.fanout import fan_out
 from outbox.queue.log import series
 from outbox.queue.state.claimed_deliveries import Capacity
 from outbox.webhooks.conditions import Condition
-from tests.support.drain import OWNER, add_webhook, ring, rows, run
+from tests.support.drain import OWNER, add_webhook, make, ring, rows, run
 from tests.support.lines import NONE, URL
 
 ALL = Capacity("node", "claim-1", 256, 64, 16, {}, 1_000_000)
 LARGE = "x" * 10_000
 """With it, a body is larger than what fan-out loads with its event."""
 WON = (Condition("status", "won"),)
+OTHER = "1" * 24
 
 
 async def deal(tx: Tx, status: str, text: str = "", webhook_id: str | None = None) -> str:
@@ -89,6 +90,27 @@ async def test_an_erased_event_is_not_left_out(db: Database) -> None:
     await db.write(run, "update events set body = null, erased_at = 1")
     await db.write(fan_out, NONE)
     assert await webhooks_of(db, erased) == {picky}
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        b'{"data":{"status":"w\xefn"}}',
+        b'{"data":{"stat\xf5s":"won"}}',
+        b'{"data":{"status":"wno"}}',
+    ],
+)
+async def test_a_damaged_event_is_not_left_out_and_delays_nobody(
+    db: Database, damaged: bytes
+) -> None:
+    picky, _ = await add_webhook(db, ring(), URL, conditions=WON)
+    other, _ = await add_webhook(db, ring(), URL, owner=OTHER)
+    event = await db.write(deal, "won")
+    await db.write(run, "update events set body = $1", damaged)
+    others = await db.write(make, "r", owner=OTHER)
+    await db.write(fan_out, ALL)
+    assert await webhooks_of(db, event) == {picky}
+    assert await webhooks_of(db, others) == {other}
 
 
 async def test_damaged_conditions_leave_nothing_out_silently(db: Database) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -219,6 +220,18 @@ async def test_a_backfill_keeps_to_the_subscription_and_the_conditions(shop: Sho
     assert await shop.db.read(jobs.count, chosen) == (0, True)
 
 
+async def test_a_backfill_makes_a_delivery_of_a_damaged_event(shop: Shop) -> None:
+    one, other = await shop.ended("delivered", "delivered")
+    await shop.db.write(
+        run, "update events set body = $2 where id = $1", other, b'{"data":{"id":"record-\xb1"}}'
+    )
+    new, _ = await add_webhook(shop.db, ring(), URL, conditions=(Condition("id", "record-0"),))
+    late = Shop(shop.db, new)
+    assert (await late.finish(await late.job())).made == 2
+    made = await shop.db.read(rows, "select event_id from deliveries where webhook_id = $1", new)
+    assert {row["event_id"] for row in made} == {one, other}
+
+
 class Weighed(CountedTx):
     """A transaction that notes how many bytes of bodies each statement reads."""
 
@@ -240,9 +253,9 @@ class Weighed(CountedTx):
 async def test_a_backfill_reads_few_bytes_of_bodies_at_a_time(shop: Shop, size: int) -> None:
     count = 60 if size < 1_000_000 else 5
     await shop.db.write(events, count, "thing.made")
-    await shop.db.write(
-        run, "update events set body = $1", b'{"data":{"id":1,"notes":"' + b"x" * size + b'"}}'
-    )
+    body = b'{"data":{"id":1,"notes":"' + b"x" * size + b'"}}'
+    digest = hashlib.sha256(body).hexdigest()
+    await shop.db.write(run, "update events set body = $1, body_digest = $2", body, digest)
     await fanned(shop.db)
     new, _ = await add_webhook(shop.db, ring(), URL, conditions=(Condition("id", "1"),))
     late = Shop(shop.db, new)

@@ -12,7 +12,7 @@ from outbox.queue.order import ordering
 from outbox.queue.upkeep import parking, unmatched
 from outbox.queue.upkeep.unmatched import Unmatched, Wanted
 from outbox.webhooks.conditions import Condition
-from tests.support.drain import OWNER, add_webhook, ring, rows
+from tests.support.drain import OWNER, add_webhook, ring, rows, run
 from tests.support.lines import fanned
 
 WAITING = "select e.name, e.record_id, d.state from deliveries d join events e on e.id = d.event_id"
@@ -75,6 +75,14 @@ async def test_what_no_longer_matches_is_counted_and_cancelled(
     assert held <= {row["record_id"] for row in found if row["state"] == "ready"}
     reasons = await db.read(rows, "select reason from deliveries where state = 'cancelled'")
     assert {row["reason"] for row in reasons} <= {unmatched.REASON}
+
+
+async def test_a_damaged_event_matches(db: Database) -> None:
+    webhook_id = await waiting(db)
+    await db.write(
+        run, "update events set body = $1 where record_id = 'b'", b'{"data":{"color":"bl\xf5e"}}'
+    )
+    assert await unmatched.count(db, OWNER, webhook_id, RED) == Unmatched()
 
 
 async def test_counting_is_bounded(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
