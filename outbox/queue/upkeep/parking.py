@@ -160,6 +160,8 @@ async def remove(db: Database, webhook_id: str, also: Also = nothing) -> Removed
     """
     patience.set(None)
     await db.write(stop, webhook_id)
+    while await db.write(_remove_counts, webhook_id):
+        pass
     cancelled = 0
     while True:
         result, ended, sending = await db.write(_remove, webhook_id, also, cancelled)
@@ -206,6 +208,14 @@ async def stop(tx: Tx, webhook_id: str) -> None:
     await tx.run("update lanes set active = false where webhook_id = $1", webhook_id)
 
 
+async def _remove_counts(tx: Tx, webhook_id: str) -> bool:
+    """Delete counts of a stopped webhook; return whether some may be left."""
+    await lanes.lock(tx, [webhook_id])
+    if await tx.one(STILL_INACTIVE, webhook_id) is None:
+        return False
+    return await attempt_counts.remove(tx, webhook_id, BATCH)
+
+
 async def _remove(tx: Tx, webhook_id: str, also: Also, before: int) -> tuple[Step, int, int]:
     """Return whether it is deleted, how many deliveries were cancelled, and how many are sent.
 
@@ -217,10 +227,11 @@ async def _remove(tx: Tx, webhook_id: str, also: Also, before: int) -> tuple[Ste
     if await tx.one(STILL_INACTIVE, webhook_id) is None:
         return "no", 0, 0
     more, ended = await _end_some(tx, webhook_id, deleted_webhooks.REASON)
-    if more or await attempt_counts.remove(tx, webhook_id, BATCH):
+    if more:
         return "more", ended, 0
     # Last, because the fan-out of all nodes waits for this lock. The last one that saw the webhook
-    # may have made deliveries only now.
+    # may have made deliveries only now, and counted: with its counts locked here, each would wait
+    # for the other.
     await tx.one(lanes.NO_FAN_OUT)
     more, late = await _end_some(tx, webhook_id, deleted_webhooks.REASON)
     ended += late

@@ -8,12 +8,17 @@ import pytest
 from outbox import webhooks
 from outbox.database.transaction import Database, Tx
 from outbox.queue.drain.rescue import Waits, rescue
-from outbox.queue.state import deleted_webhooks
+from outbox.queue.state import attempt_counts, deleted_webhooks, lanes
 from outbox.queue.state.policy import Schedule
 from outbox.queue.upkeep import keep_newest, parking
 from outbox.webhooks import Draft, TooMany, sealed_settings
 from tests.support.drain import OWNER, add_webhook, ring, rows, run
 
+POSTGRES = pytest.mark.parametrize("db_url", ["postgres"], indirect=True)
+LOCK_AWAITED = """
+select 1 as one from pg_locks where locktype = 'advisory' and not granted
+  and database = (select oid from pg_database where datname = current_database())
+"""
 STATES = "select state, reason, record_id from deliveries order by seq, id"
 
 
@@ -93,6 +98,28 @@ async def test_a_deleted_webhook_leaves_its_log_and_nothing_unfinished(db: Datab
     assert not await db.read(rows, "select * from lanes where webhook_id = $1", webhook_id)
     assert await db.read(webhooks.one, other) is not None
     assert not await parking.remove(db, webhook_id)
+
+
+@POSTGRES
+async def test_a_deleted_webhook_keeps_no_counts_from_fan_out(db: Database) -> None:
+    webhook_id = await paused(db)
+    await db.write(attempt_counts.count_fan_out, (), (), {webhook_id: 1})
+    other = db.apart("migration")
+
+    async def counts(tx: Tx) -> asyncio.Task[parking.Removed | None]:
+        """Count as a fan-out that has the lock while the removal asks for it."""
+        await tx.one(lanes.NO_FAN_OUT)
+        removing = asyncio.create_task(parking.remove(db, webhook_id))
+        while not await tx.all(LOCK_AWAITED):
+            await asyncio.sleep(0)
+        # The server would end one of two transactions that wait for each other.
+        await tx.run("set local lock_timeout = 10")
+        await attempt_counts.count_fan_out(tx, (), (), {webhook_id: 1})
+        return removing
+
+    removing = await other.write(counts)
+    assert await removing == parking.Removed(0, 0)
+    assert not await db.read(rows, "select 1 as one from figures where subject_id = $1", webhook_id)
 
 
 async def test_what_a_sender_gives_back_ends_and_is_counted(db: Database) -> None:
