@@ -54,6 +54,13 @@ class _Webhook:
     via: Via
     oauth2: ClientCredentials | None
 
+    def lacks_old_secret(self, now: int) -> bool:
+        """Return whether the old secret signs now, but was left out when the webhook was opened.
+
+        The wall clock was ahead then.
+        """
+        return self.old_secret is None and now < self.old_secret_until
+
 
 class RequestBuilder:
     """Builds requests. `timeout` (seconds) and `schedule` apply where a webhook has none.
@@ -93,7 +100,7 @@ class RequestBuilder:
         if hashlib.sha256(event.body).hexdigest() != event.body_digest:
             raise Unsendable("the body of the event is damaged")
         webhook = self._webhooks.get(endpoint.id)
-        if webhook is None or webhook.version != endpoint.version:
+        if webhook is None or webhook.version != endpoint.version or webhook.lacks_old_secret(now):
             webhook = self._open(endpoint, now)
         secrets = webhook.secrets
         if webhook.old_secret is not None and now < webhook.old_secret_until:
@@ -185,7 +192,7 @@ class RequestBuilder:
             version=endpoint.version,
             secrets=secrets,
             old_secret=old,
-            old_secret_until=endpoint.old_secret_until or 0,
+            old_secret_until=(endpoint.old_secret_until or 0) if endpoint.old_secret else 0,
             headers=headers,
             schedule=schedule,
             timeout=endpoint.timeout_ms / 1000 if endpoint.timeout_ms else self._timeout,

@@ -1,13 +1,18 @@
 """Rotation of a signing secret while deliveries are sent, as receivers see it."""
 
 import asyncio
+import hashlib
 
+from msgspec.structs import replace
 from standardwebhooks.webhooks import Webhook, WebhookVerificationError
 
 from outbox.database.transaction import Database, Tx
+from outbox.queue.drain.loading import endpoints_of
+from outbox.queue.state.policy import Schedule
 from outbox.sending.request import new_secret, sign_body
 from outbox.webhooks import secret_rotation
-from tests.support.drain import Got, add_webhook, drain, inbox, make, ring, rows
+from outbox.worker.request_building import RequestBuilder
+from tests.support.drain import Got, add_webhook, claimed, drain, inbox, make, ring, rows
 
 NEW = new_secret(b"n" * 32)
 
@@ -52,6 +57,21 @@ async def test_the_replaced_secret_ends_after_the_overlap(db: Database) -> None:
     signatures = box.got[1].headers["webhook-signature"].split(" ")
     assert len(signatures) == 1
     assert plain(box.got[1], NEW)
+
+
+async def test_a_clock_that_was_ahead_for_a_moment_ends_no_overlap(db: Database) -> None:
+    key = ring()
+    webhook_id, old = await add_webhook(db, key, "http://127.0.0.1:9/")
+    await db.write(secret_rotation.stage, webhook_id, NEW, key)
+    await db.write(secret_rotation.activate, webhook_id)
+    endpoint = (await db.read(endpoints_of, [webhook_id]))[webhook_id]
+    until = endpoint.old_secret_until
+    assert until is not None
+    builder, delivery = RequestBuilder(key, 15.0, Schedule()), claimed(webhook_id)
+    delivery.event = replace(delivery.event, body_digest=hashlib.sha256(b"").hexdigest())
+    for now, secrets in ((until, (NEW,)), (until - 1, (NEW, old)), (until, (NEW,))):
+        request, _ = builder.request(delivery, endpoint, now)
+        assert request.secrets == secrets
 
 
 async def test_of_two_rotations_at_once_one_wins(db: Database) -> None:
