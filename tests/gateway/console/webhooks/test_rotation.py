@@ -5,6 +5,7 @@ from outbox.database.transaction import Row, Tx
 from tests.support.console import Guest
 
 URL = "https://hooks.example.com/crm"
+ENDS_AT_ONCE = "When you activate another secret before that, it stops signing."
 
 
 async def row_of(tx: Tx) -> Row | None:
@@ -40,6 +41,10 @@ async def test_a_secret_is_rotated_step_by_step(maria: Guest) -> None:
     assert done.path == f"{here}?done=rotated"
     assert "still signs webhook-signature until" in done.html
     assert (await opened(maria, "secret"), await opened(maria, "old_secret")) == (new, old)
+    # Where the next one is made and where it is activated.
+    assert ENDS_AT_ONCE in (await maria.get(f"{here}/rotate")).html
+    staged = await maria.submit(f"{here}/rotate", at=f"{here}/rotate")
+    assert ENDS_AT_ONCE in staged.html
 
 
 async def test_a_rotation_is_cancelled(maria: Guest) -> None:
