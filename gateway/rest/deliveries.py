@@ -227,7 +227,9 @@ async def read_delivery(request: web.Request) -> web.Response:
             members["request_id"] = event.request_id
         if event.erased_at is not None:
             members["erased_at"] = dates.show(event.erased_at)
-    body = None if event is None or event.body is None else event.body.decode()
+    body = None
+    if event is not None and event.body is not None:
+        body = event.body.decode("utf-8", "replace")
     shown = DeliveryDetail(
         **members, body=body, attempts=[_attempt(attempt) for attempt in detail.attempts]
     )

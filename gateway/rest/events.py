@@ -188,7 +188,8 @@ def _shown(entry: Entry) -> Event:
         record_id=entry.record_id,
         record_version=entry.record_version,
         occurred_at=dates.show(entry.occurred_at),
-        body=None if entry.body is None else entry.body.decode(),
+        # A damaged one must not hide the events behind it.
+        body=None if entry.body is None else entry.body.decode("utf-8", "replace"),
         request_id=UNSET if entry.request_id is None else entry.request_id,
         erased_at=UNSET if entry.erased_at is None else dates.show(entry.erased_at),
     )

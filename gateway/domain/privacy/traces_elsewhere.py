@@ -73,7 +73,7 @@ def _event(row: Row, deliveries: Sequence[Row]) -> dict[str, Any]:
     return {
         "id": row["id"], "event": row["name"], "recordId": row["record_id"],
         "occurredAt": dates.show(row["occurred_at"]),
-        "body": None if row["body"] is None else bytes(row["body"]).decode(),
+        "body": None if row["body"] is None else bytes(row["body"]).decode("utf-8", "replace"),
         "deliveries": [
             {
                 "id": delivery["id"], "webhookId": delivery["webhook_id"],

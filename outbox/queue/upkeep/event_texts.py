@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+
+import msgspec
 
 from outbox.database.index_plans import by_index
 from outbox.database.sql import IDS, items
@@ -67,13 +68,23 @@ class TextPage:
     after: Place | None
 
     def texts(self) -> Iterator[str]:
-        """Yield the texts; the codings of responses are undone."""
+        """Yield the texts; the codings of responses are undone.
+
+        Damaged ones as far as they can be read: an error would come again in each search.
+        """
         for body in self.bodies:
-            yield body.decode()
+            yield body.decode("utf-8", "replace")
         for row in self.answers:
             headers, body = row["response_headers"], bytes(row["response_body"] or b"")
             yield headers
-            yield show(json.loads(headers), body, truncated=False).text
+            yield show(_parsed(headers), body, truncated=False).text
+
+
+def _parsed(headers: str) -> list[tuple[str, str]]:
+    try:
+        return msgspec.json.decode(headers, type=list[tuple[str, str]])
+    except (ValueError, RecursionError):
+        return []
 
 
 async def page(tx: Tx, owner_id: str, record_id: str, place: Place, size: int) -> TextPage:

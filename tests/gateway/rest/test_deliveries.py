@@ -152,6 +152,15 @@ async def test_an_odd_response_counts_and_its_body_is_shown_as_text(
     assert "error" not in attempt
 
 
+async def test_a_damaged_body_is_shown(api: RestApi, ana: Person) -> None:
+    await hook(api, ana)
+    await contact(api, ana)
+    await change(api.db, "update events set body = $1", b"Brun\xef")
+    [one] = await listed(ana)
+    reply = await ana.get(f"/api/deliveries/{one['id']}")
+    assert (reply.status, reply.body["body"]) == (200, "Brun\ufffd")
+
+
 async def test_a_replay_is_sent_with_the_same_id_and_bytes(
     running: tuple[RestApi, Inbox],
 ) -> None:

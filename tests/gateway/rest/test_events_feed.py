@@ -284,3 +284,12 @@ async def test_the_feed_uses_its_index(api: RestApi, ana: Person) -> None:
 
     plan = await api.db.read(plans)
     assert plan.count("events_feed") == 3, plan
+
+
+async def test_a_damaged_event_hides_no_other(api: RestApi, ana: Person) -> None:
+    await contacts(ana, "One", "Two", "Three")
+    await fanned_out(api)
+    [_, second, _] = await api.db.read(rows, "select id, body from events order by seq")
+    damaged = bytes(second["body"]).replace(b"Two", b"T\xf7o")
+    await api.db.write(run, "update events set body = $2 where id = $1", second["id"], damaged)
+    assert names_in(await read(ana)) == ["One", "T\ufffdo", "Three"]

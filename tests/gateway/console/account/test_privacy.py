@@ -12,7 +12,7 @@ from outbox.database.transaction import Tx
 from outbox.queue.drain.fanout import fan_out
 from tests.outbox.queue.replays.test_replay import ROOM
 from tests.support.console import Guest
-from tests.support.drain import rows
+from tests.support.drain import rows, run
 
 HOME = "/console/privacy"
 
@@ -21,6 +21,16 @@ async def contact(tx: Tx, owner_id: str) -> str:
     values = {"name": "Zoe <b>", "email": "zoe@quux.example", "phone": "(11) 97777-1234"}
     draft = check(CONTACTS, values, creating=True)
     return (await actions.create(tx, Actor(owner_id, "system"), CONTACTS, draft)).id
+
+
+async def test_a_damaged_event_ends_no_export(maria: Guest) -> None:
+    db = maria.site.db
+    [user] = await db.read(rows, "select id from users where email = 'maria@example.com'")
+    contact_id = await db.write(contact, user["id"])
+    await db.write(fan_out, ROOM)
+    await db.write(run, "update events set body = $1", b"Zo\xe5")
+    held = json.loads((await maria.get(f"{HOME}/{contact_id}/file")).html)
+    assert [event["body"] for event in held["events"]] == ["Zo\ufffd"]
 
 
 async def test_a_person_is_found_exported_and_erased_with_a_certificate(maria: Guest) -> None:

@@ -210,6 +210,21 @@ async def test_coded_responses_are_searched_as_text(db: Database) -> None:
     assert len(found) == 3
 
 
+async def test_damaged_texts_are_searched_as_far_as_they_can_be_read(db: Database) -> None:
+    """Or no erasure that meets them would end."""
+    async with inbox() as box, drain(db, ring()) as running:
+        await running.webhook(box.url)
+        await db.write(make, PERSON)
+        await running.watch.until("delivery_finished")
+    await db.write(run, "update events set body = $1", b"Mari\xe1, Maria")
+    await db.write(run, "update attempts set response_headers = $1, response_body = $2", "[", b"hi")
+    page = await db.read(event_texts.page, OWNER, PERSON, event_texts.Place(left=9), 1)
+    assert list(page.texts()) == ["Mari\ufffd, Maria"]
+    assert page.after is not None
+    page = await db.read(event_texts.page, OWNER, PERSON, page.after, 1)
+    assert list(page.texts()) == ["[", "hi"]
+
+
 @pytest.mark.parametrize("db_url", ["sqlite"], indirect=True)
 async def test_an_error_in_one_request_stops_no_other(db: Database) -> None:
     """It is told, and that request is tried again."""
