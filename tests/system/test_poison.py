@@ -16,6 +16,7 @@ from outbox.ids import Ids
 from outbox.queue.upkeep import parking
 from outbox.sending.request import new_secret
 from outbox.webhooks import Draft
+from outbox.webhooks.conditions import Condition
 from outbox.webhooks.secrets import KeyRing
 from tests.support.drain import OWNER, add_webhook, drain, inbox, make, make_many, ring, rows
 from tests.support.engines import Engine
@@ -69,16 +70,22 @@ EVENTS: dict[str, bytes | None] = {
     "body was changed": b'{"event":"poison.made","timestamp":"2026-01-01T00:00:00Z","data":{}}',
 }
 """The damaged body of the event."""
+JUDGED: dict[str, bytes] = {
+    "value is not UTF-8": b'{"data":{"id":"damage\xe4"}}',
+    "name is not UTF-8": b'{"data":{"i\xe4":"damaged"}}',
+}
+"""The damaged body of an event that conditions judge at its fan-out."""
 DELIVERIES: dict[str, int] = {"attempts at the largest number": 2**63 - 1}
 """The damaged number of attempts of the delivery."""
-KINDS: tuple[str, ...] = (*WEBHOOKS, *EVENTS, *DELIVERIES)
+KINDS: tuple[str, ...] = (*WEBHOOKS, *EVENTS, *JUDGED, *DELIVERIES)
 
 
-async def _create(
-    tx: Tx, owner: str, url: str, key: KeyRing, spoiled: tuple[str, Value] | None
-) -> str:
-    """Create a webhook that is damaged from the start."""
-    draft, secret = Draft(url=url, events=(EVENT,)), new_secret(Ids().token(32))
+async def _create(tx: Tx, owner: str, url: str, key: KeyRing, kind: str) -> str:
+    """Create a webhook that is damaged from the start, or has a condition."""
+    spoiled = WEBHOOKS.get(kind)
+    conditions = (Condition("id", "damaged"),) if kind in JUDGED else ()
+    draft = Draft(url=url, events=(EVENT,), conditions=conditions)
+    secret = new_secret(Ids().token(32))
     webhook_id = await webhooks.create(tx, owner_id=owner, draft=draft, secret=secret, ring=key)
     if spoiled is not None:
         column, value = spoiled
@@ -93,6 +100,11 @@ async def _spoil_body(tx: Tx, event_id: str, body: bytes | None) -> None:
     assert await tx.run("update events set body = $2 where id = $1", event_id, body) == 1
 
 
+async def _make_spoiled(tx: Tx, owner: str, body: bytes) -> None:
+    """Write an event that is damaged before its fan-out."""
+    await _spoil_body(tx, await make(tx, "damaged", EVENT, owner), body)
+
+
 async def _spoil_attempts(tx: Tx, webhook_id: str, number: int) -> None:
     spoil = "update deliveries set attempts = $2 where webhook_id = $1"
     assert await tx.run(spoil, webhook_id, number) == 1
@@ -104,7 +116,10 @@ async def damage(db: Database, key: KeyRing, url: str, kind: str, owner: str = "
     Its `owner` is a new one by default, so that one event is one damaged delivery.
     """
     owner = owner or db.ids.new(db.clock.wall())
-    webhook_id = await db.write(_create, owner, url, key, WEBHOOKS.get(kind))
+    webhook_id = await db.write(_create, owner, url, key, kind)
+    if kind in JUDGED:
+        await db.write(_make_spoiled, owner, JUDGED[kind])
+        return webhook_id
     if kind in WEBHOOKS:
         await db.write(make, "damaged", EVENT, owner)
         return webhook_id
