@@ -48,7 +48,7 @@ async def put(tx: Tx, actor: Actor, new: Draft, changes: Draft) -> tuple[Record,
     email = new.sent.get("email")
     if email is None:
         new.must_hold(() if _faulty(new, "email") else [Fault("email", "required", _REQUIRED)])
-    contact = None if email is None else await _locked(tx, actor, fold_email(email))
+    contact = None if email is None else await oldest(tx, actor, fold_email(email))
     if contact is None:
         return await actions.create(tx, actor, CONTACTS, new), True
     return await actions.change(tx, actor, CONTACTS, contact.id, changes), False
@@ -91,7 +91,7 @@ async def upsert(tx: Tx, actor: Actor, details: ContactDetails) -> Record:
         "company_id": company_id,
         "consent": details.consent,
     }
-    before = await _locked(tx, actor, folded)
+    before = await oldest(tx, actor, folded)
     if before is None:
         values = {
             **filled,
@@ -136,13 +136,13 @@ async def note(
     )
 
 
-async def _locked(tx: Tx, actor: Actor, folded: str) -> Record | None:
-    """Return the oldest contact with this address, locked like the address itself, or None."""
+async def oldest(tx: Tx, actor: Actor, folded: str) -> Record | None:
+    """Return the owner's oldest contact with this folded address, locked like it, or None."""
     if tx.engine == "postgres":
         # SQLite has one writer. A lock on a row could not protect an address without a contact.
         await tx.one(_LOCK, f"{actor.owner_id} {folded}")
-    while (oldest := await tx.one(_OLDEST, actor.owner_id, folded)) is not None:
-        row = await store.fetch(tx, CONTACTS, oldest["id"], lock=True)
+    while (found := await tx.one(_OLDEST, actor.owner_id, folded)) is not None:
+        row = await store.fetch(tx, CONTACTS, found["id"], lock=True)
         # The lock may have waited for a delete or for a change of the address.
         if row is not None and row[CONTACTS.position["email_folded"]] == folded:
             return record_of(CONTACTS, row, tx.now, actor.zone)

@@ -9,7 +9,9 @@ The contact of the customer belongs to the store's owner. It is deleted, with co
 the storefront created it, the customer's email is verified, and no other account of the owner's
 stores has this email; so an account with somebody else's email deletes nobody's contact. Any other
 contact stays and gets a note for the owner; if the email is verified, it loses the tag and the
-consent.
+consent. A contact to which the owner gave another email may be somebody else's by now, so it gets
+no more than the note; then, and when the owner deleted it, the contact with the verified email is
+the customer's.
 """
 
 import hashlib
@@ -51,6 +53,7 @@ _SESSIONS = """
 select created_at, expires_at from customer_sessions where customer_id = $1 order by created_at, id
 """
 _CART = "delete from carts where store_id = $1 and customer_id = $2"
+_NOTE = "The customer erased their account in the store; decide whether this contact stays."
 
 
 async def export(tx: Tx, visitor: Shopper) -> str:
@@ -110,30 +113,29 @@ async def _erase(tx: Tx, actor: Actor, customer: Record) -> None:
 
     The duty of erasures takes the person out of the orders that are left.
     """
-    erasure_id, released, store_id = tx.new_id(), False, ""
+    erasure_id, store_id = tx.new_id(), ""
     orders = await _anonymise_orders(
         tx, actor, erasure_id, _OF_CUSTOMER, customer.owner_id, customer.id
     )
     left = orders == ORDERS_AT_ONCE
     await erase_account(tx, actor, customer)
-    if customer["contact_id"] is not None:
-        if customer["email_verified"]:
-            # Guest orders with this verified email are the customer's.
-            of = (customer.owner_id, customer["contact_id"], customer["store_id"])
-            guests = await _anonymise_orders(tx, actor, erasure_id, _OF_GUEST, *of)
-            orders += guests
-            store_id = customer["store_id"] if guests == ORDERS_AT_ONCE else ""
-        released = await _release_contact(tx, actor, customer, erasure_id)
+    if customer["email_verified"]:
+        # Guest orders with this email are the customer's, also without the contact.
+        of = (customer.owner_id, fold_email(customer["email"]), customer["store_id"])
+        guests = await _anonymise_orders(tx, actor, erasure_id, _OF_GUEST, *of)
+        orders += guests
+        store_id = customer["store_id"] if guests == ORDERS_AT_ONCE else ""
+    released = await _release_contact(tx, actor, customer, erasure_id)
     await person_erasures.add(
         tx, customer.owner_id, CUSTOMERS.noun, customer.id,
         Person(
-            contacts=(customer["contact_id"],) if released else (), clients=(customer.id,),
+            contacts=() if released is None else (released,), clients=(customer.id,),
             left=(customer.id,) if left else (), store=store_id,
             emails=spellings(customer["email"]) if store_id else (),
         ),
         begun=person_erasures.Begun(
             stage="records" if left or store_id else "responses",
-            erased={"clients": 1} | ({"contacts": 1} if released else {}),
+            erased={"clients": 1} | ({} if released is None else {"contacts": 1}),
             kept={"orders": orders} if orders else {},
         ),
         erasure_id=erasure_id,
@@ -150,28 +152,42 @@ async def erase_account(tx: Tx, actor: Actor, customer: Record) -> None:
     await cascades.follow(tx, CUSTOMERS, customer.owner_id, customer.id)
 
 
-async def _release_contact(tx: Tx, actor: Actor, customer: Record, erasure_id: str) -> bool:
-    """Delete the contact of an erased customer, or leave it to the owner; return which."""
-    row = await store.fetch(tx, CONTACTS, customer["contact_id"], lock=True)
-    if row is None:
-        return False
-    contact = Record(CONTACTS, row)
+async def _release_contact(tx: Tx, actor: Actor, customer: Record, erasure_id: str) -> str | None:
+    """Delete the contact of an erased customer and return its id, or leave it to the owner."""
     email = customer["email"] or ""
-    forms = (fold_email(email), earlier_fold(email))
-    if await tx.one(_ELSEWHERE, *forms, customer.owner_id) is not None:
-        return False
+    if (
+        await tx.one(_ELSEWHERE, fold_email(email), earlier_fold(email), customer.owner_id)
+        is not None
+    ):
+        return None
+    contact = await _contact(tx, actor, customer)
+    if contact is None:
+        return None
     if contact["source"] == upsert.SOURCE and customer["email_verified"]:
         await contacts.erase(tx, actor, contact.id, erasure_id)
-        return True
+        return contact.id
     tags = [tag for tag in json.decode(contact["tags"]) if tag != TAG]
     changes = actions.changes_of(contact, {"tags": dumps(tags), "consent": False})
     if customer["email_verified"] and changes:
         actions.announce(
             tx, "updated", await actions.update(tx, actor, contact, changes), before=contact
         )
-    text = "The customer erased their account in the store; decide whether this contact stays."
-    await upsert.note(tx, actor, contact.id, text)
-    return False
+    await upsert.note(tx, actor, contact.id, _NOTE)
+    return None
+
+
+async def _contact(tx: Tx, actor: Actor, customer: Record) -> Record | None:
+    """Return the contact that is the customer's, locked, or None."""
+    linked, folded = customer["contact_id"], fold_email(customer["email"] or "")
+    row = None if linked is None else await store.fetch(tx, CONTACTS, linked, lock=True)
+    if row is not None:
+        contact = Record(CONTACTS, row)
+        if contact["email_folded"] == folded:
+            return contact
+        await upsert.note(tx, actor, contact.id, _NOTE)
+    if not customer["email_verified"]:
+        return None
+    return await upsert.oldest(tx, actor, folded)
 
 
 ORDERS_AT_ONCE = 20
@@ -184,7 +200,7 @@ EXPORTED = (
 )  # fmt: skip
 _OF_GUEST = """
 select id from orders
-where owner_id = $1 and contact_id = $2 and store_id = $3 and customer_id is null
+where owner_id = $1 and email_folded = $2 and store_id = $3 and customer_id is null
 order by created_at, id
 """
 _OF_CUSTOMER = (
