@@ -2,8 +2,17 @@
 
 from typing import Any
 
+from gateway.domain.storefront.carts import changes
+from gateway.domain.storefront.checkouts.checkout import checkout, read_input
+from gateway.domain.storefront.checkouts.repeats import Tokens
+from gateway.records.errors import Refusal
+from gateway.records.values.global_ids import record_id
+from gateway.server.app_keys import KEYRING
+from outbox.database.transaction import Tx
+from tests.gateway.graphql.test_late_writers import between, customer_of, erase
 from tests.gateway.graphql.test_person_erasures import EMAIL, rows, run
-from tests.support.checkouts import PASSWORD, bought, sign_up
+from tests.support.carts import sell
+from tests.support.checkouts import BUYER, PASSWORD, bought, sign_up
 from tests.support.shop import Browser, Shop
 
 RUI = "rui@example.com"
@@ -83,3 +92,29 @@ async def test_an_email_without_a_proof_reaches_no_contact_but_its_own(shop: Sho
     assert [row["email"] for row in await rows(shop, "select email from orders")] == [EMAIL]
     assert [row["email"] for row in await rows(shop, "select email from contacts")] == [EMAIL]
     assert await rows(shop, "select id from activities where description like '%erased%'") == []
+
+
+async def test_a_checkout_at_the_same_time_is_erased_or_refused(shop: Shop) -> None:
+    product_id = record_id(await sell(shop, 30, stock=10), "Product", "id")
+    visitor = await customer_of(shop)
+    ring = shop.api.site.app[KEYRING]
+
+    async def fill(tx: Tx) -> None:
+        await changes.add(tx, visitor, product_id, 1, limiting=True)
+
+    await shop.db.write(fill)
+
+    async def order(tx: Tx) -> Any:
+        return await checkout(tx, visitor, read_input(BUYER), Tokens("access", "cart"), ring, 3)
+
+    outcome = await between(shop, "insert into orders", order, lambda: erase(shop, visitor))
+    await run(shop)
+    orders = await rows(shop, "select name, email, customer_id from orders")
+    if shop.db.engine == "sqlite":
+        assert isinstance(outcome, Refusal)
+        assert (outcome.code, orders) == ("unauthenticated", [])
+    else:
+        [made] = orders
+        assert (made["name"], made["customer_id"]) == ("Erased customer", None)
+        assert EMAIL not in made["email"]
+    assert await rows(shop, "select id from carts") == []

@@ -1,8 +1,8 @@
 """Takes checkouts: checks and counts them, and orders the cart of a visitor in one transaction.
 
-The transaction locks the cart, its products by id, the holders of unpaid orders, the coupon, the
-contact, and then the numbers. It is one module because a checkout is refused, repeated or undone as
-a whole.
+The transaction locks the customer's account, the cart, its products by id, the holders of unpaid
+orders, the coupon, the contact, and then the numbers. It is one module because a checkout is
+refused, repeated or undone as a whole.
 """
 
 import hashlib
@@ -28,7 +28,7 @@ from gateway.domain.storefront.checkouts.budgets import NO_LIMITS, CheckoutRates
 from gateway.domain.storefront.checkouts.repeats import Key, Tokens
 from gateway.domain.storefront.stores import shipping
 from gateway.domain.storefront.stores.shipping import Option
-from gateway.domain.storefront.visitors.shopper import Shopper
+from gateway.domain.storefront.visitors.shopper import Shopper, hold_customer
 from gateway.records import actions
 from gateway.records.errors import Fault, Refusal
 from gateway.records.record import Record, check
@@ -192,8 +192,10 @@ async def checkout(
     cart no longer holds what the buyer saw, or costs more, this stores the current cart as shown
     and returns the refusal instead of raising it, so that the change is committed. Raises
     cart_empty, insufficient_stock, coupon_usage_limit, validation_error, idempotency_mismatch,
-    shipping_required, shipping_unavailable, unpaid_limit.
+    shipping_required, shipping_unavailable, unauthenticated, unpaid_limit.
     """
+    # An erasure at the same time comes before, or waits and finds the order.
+    await hold_customer(tx, visitor)
     cart = await rows.find(tx, visitor, lock=True)
     # Look after the lock, which may have waited for the same request; the cart may be the next one.
     earlier = await repeated(tx, visitor, form, ring)
