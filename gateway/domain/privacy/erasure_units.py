@@ -26,6 +26,7 @@ from gateway.domain.contacts.person_erasures import Erasure
 from gateway.domain.privacy import knowledge, waiting_lines
 from gateway.domain.privacy.searches import Found, Key
 from gateway.domain.sales.orders import ORDERS
+from gateway.domain.storefront.campaigns.modals import ISSUING
 from gateway.domain.storefront.privacy.customer_erasure import (
     ERASED_EMAIL,
     anonymise,
@@ -66,10 +67,7 @@ where s.owner_id = $1 limit $3
 _MAILS = "select count(*) as n from queued_mails where customer_id = $1"
 _DROP_MAILS = "delete from queued_mails where owner_id = $1 and mailbox = $2"
 _ORDER_MAILS = "select count(*) as n from queued_mails where order_id = $1"
-_MODALS = """
-update modal_coupons set holder = $3
-where modal_id in (select id from discount_modals where owner_id = $1) and holder = $2
-"""
+_MODALS = f"update modal_coupons set holder = $3 where modal_id in {ISSUING} and holder = $2"
 
 
 class _Unit:

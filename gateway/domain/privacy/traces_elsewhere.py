@@ -4,6 +4,7 @@ from collections.abc import AsyncGenerator, Sequence
 from typing import Any
 
 from gateway.domain.contacts.person_erasures import Person
+from gateway.domain.storefront.campaigns.modals import ISSUING
 from gateway.records.audit import Actor
 from gateway.records.values import dates, emails
 from outbox.database.transaction import Database, Row, Tx
@@ -19,10 +20,9 @@ _MAILS = """
 select order_id, document_id, kind, created_at, attempts from queued_mails
 where owner_id = $1 and contact_id = $2 order by created_at limit $3
 """
-_COUPONS = """
-select c.code, c.modal_id from discount_modals m
-join modal_coupons c on c.modal_id = m.id and c.holder = $2
-where m.owner_id = $1 order by c.id limit $3
+_COUPONS = f"""
+select code, modal_id from modal_coupons where modal_id in {ISSUING} and holder = $2
+order by id limit $3
 """
 _AUDIT = """
 select id, actor, action, resource, record_id, fields, request_id from audit

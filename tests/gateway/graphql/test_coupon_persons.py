@@ -4,6 +4,7 @@ import pytest
 
 from gateway.records.values.emails import counted_email
 from tests.gateway.graphql.test_modals import code, modal
+from tests.gateway.graphql.test_person_erasures import erased
 from tests.support.carts import change, sell
 from tests.support.checkouts import check_out, coupon, ordered, put
 from tests.support.shop import Answer, Shop
@@ -62,3 +63,31 @@ async def test_the_coupon_of_a_modal_is_for_the_email_that_asked(shop: Shop) -> 
     assert "outro e-mail" in refused.error["message"]
     order = await ordered(browser, email="Nobody+1@example.com")
     assert order["coupon"]["code"] == issued
+
+
+async def test_the_coupon_of_a_deleted_modal_is_still_for_the_email_that_asked(shop: Shop) -> None:
+    made = await modal(shop)
+    product = await sell(shop, 100)
+    issued = await code(shop.browser(), made["id"], "maria@example.com")
+    assert (await shop.owner.delete(f"/api/discount-modals/{made['id']}")).status == 200
+    refused = await order_with(shop, product, "rui@example.com", issued)
+    assert refused.code == "COUPON_NOT_APPLICABLE"
+    assert (await order_with(shop, product, "maria@example.com", issued)).data
+
+
+async def test_coupons_of_a_deleted_modal_are_exported_and_erased(shop: Shop) -> None:
+    """Also beside another modal that issued coupons, and without those of others."""
+    gone, stays = await modal(shop), await modal(shop)
+    issued = [await code(shop.browser(), one["id"], "maria@example.com") for one in (gone, stays)]
+    other = await code(shop.browser(), gone["id"], "rui@example.com")
+    assert (await shop.owner.delete(f"/api/discount-modals/{gone['id']}")).status == 200
+    [maria] = (await shop.owner.get("/api/contacts?search=maria")).body["data"]
+    file = await shop.owner.get(f"/api/contacts/{maria['id']}/data-export")
+    assert sorted(one["code"] for one in file.body["coupons"]) == sorted(issued)
+    certificate = await erased(shop, f"/api/contacts/{maria['id']}")
+    assert certificate["erased"]["coupons"] == 2
+    product = await sell(shop, 100)
+    for one in issued:
+        refused = await order_with(shop, product, "maria@example.com", one)
+        assert refused.code == "COUPON_NOT_APPLICABLE"
+    assert (await order_with(shop, product, "rui@example.com", other)).data

@@ -1,4 +1,8 @@
-"""Declares discount modals, and issues their coupons for the data of visitors, one per email."""
+"""Declares discount modals, and issues their coupons for the data of visitors, one per email.
+
+A coupon outlives its modal, and stays bound to the email: the row of `modal_coupons` that binds it
+goes with the coupon, not with the modal.
+"""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -14,14 +18,7 @@ from gateway.records.audit import Actor
 from gateway.records.derived import global_id_of
 from gateway.records.errors import Fault, Refusal
 from gateway.records.record import Draft, Record, check, record_of
-from gateway.records.resource import (
-    BY_TIME,
-    Field,
-    Filter,
-    Reference,
-    Remove,
-    Resource,
-)
+from gateway.records.resource import BY_TIME, Field, Filter, Reference, Resource
 from gateway.records.values import emails, formats, numbers
 from gateway.records.values.folding import filled, without_case
 from outbox.database.index_plans import by_index
@@ -65,7 +62,6 @@ DISCOUNT_MODALS = Resource(
         ),
     ),
     derived=(global_id_of("DiscountModal"),),
-    cascades=(Remove("modal_coupons", "modal_id", counted=False),),
 )  # fmt: skip
 
 
@@ -189,6 +185,16 @@ _ISSUE = """
 insert into modal_coupons (id, owner_id, modal_id, holder, code) values ($1, $2, $3, $4, $5)
 on conflict (modal_id, holder) do nothing
 """
+ISSUING = """
+(with recursive issuing (id) as (
+  select min(modal_id) from modal_coupons where owner_id = $1
+  union all
+  select (select min(modal_id) from modal_coupons where owner_id = $1 and modal_id > issuing.id)
+  from issuing where issuing.id is not null)
+select id from issuing where id is not null)
+"""
+"""The modals of the owner $1 that have issued coupons, also those deleted since; it takes one step
+in the index for each."""
 _TAKEN = "select value from coupon_codes where store_id = $1 and value = $2"
 
 
