@@ -172,7 +172,8 @@ REPLAYED = ReplayedDelivery(
             "webhookId", ANY_ID, "Only deliveries to this webhook.", shapes.example_id("webhook")
         ),
         Parameter(
-            "recordId", ANY_ID, "Only deliveries of events of this record.",
+            "recordId", ANY_ID,
+            "Only deliveries of events of this record; pages follow its events, newest first.",
             shapes.example_id("contact"),
         ),
         *paging.places({"type": "string"}, shapes.example_id("delivery")),

@@ -1,6 +1,6 @@
 """Finds deliveries and events of an owner: filtered lists, and what belongs to an id."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 
@@ -12,7 +12,7 @@ from outbox.database.transaction import Tx
 from outbox.events import event_history
 from outbox.events.event_history import Listed
 from outbox.ids import is_id
-from outbox.queue.log import delivery_log, delivery_pages
+from outbox.queue.log import delivery_log, delivery_pages, event_deliveries
 from outbox.queue.log.delivery_pages import Logged
 from outbox.queue.log.delivery_types import Announced, Delivery, DeliveryQuery
 from outbox.queue.state import waits
@@ -27,6 +27,8 @@ FIRST_SCANNED = 300
 """Rows that a page examines first: mostly they fill it, as with delivered ones."""
 ROUNDS = 4
 """A search for a record or a request goes this far at least, past the events without marks."""
+EXAMINED = 500
+"""Deliveries of a record or a request that one round of a search examines."""
 LONGEST_SEARCH = 200
 
 
@@ -38,7 +40,7 @@ class DeliveryList:
     """
 
     deliveries: Sequence[Delivery]
-    webhooks: Sequence[Webhook]
+    webhooks: Sequence[Webhook] = ()
     after: str | None = None
     searched: int | None = None
     deleted: Sequence[DeletedWebhook] = ()
@@ -55,8 +57,8 @@ class EventList:
     """A page of events with their deliveries, and `searched` as in DeliveryList."""
 
     events: Sequence[Listed]
-    deliveries: Sequence[Delivery]
-    webhooks: Sequence[Webhook]
+    deliveries: Sequence[Delivery] = ()
+    webhooks: Sequence[Webhook] = ()
     after: int | None = None
     searched: int | None = None
 
@@ -93,16 +95,18 @@ async def deliveries(
     listed = await webhooks.listed(tx, actor)
     known_id = record_id or wanted.text
     if known_id:
-        page = await _of_id(tx, actor, clock, known_id, listed, after=after, size=size)
-        rows = [
-            delivery
-            for delivery in page.deliveries
-            if webhook_id in ("", delivery.webhook_id)
-            and record_id in ("", delivery.record_id)
-            and query.matches(delivery, page.active(delivery))
-        ]
-        held = await waits.of(tx, rows)
-        return DeliveryList(rows, listed, page.after, page.searched, waits=held)
+        active = {webhook.id for webhook in listed if webhook.state == "active"}
+
+        def fits(delivery: Delivery) -> bool:
+            return (
+                webhook_id in ("", delivery.webhook_id)
+                and record_id in ("", delivery.record_id)
+                and query.matches(delivery, delivery.webhook_id in active)
+            )
+
+        page = await _of_id(tx, actor, clock, known_id, fits, after=after, size=size)
+        held = await waits.of(tx, page.deliveries)
+        return replace(page, webhooks=listed, waits=held)
     logs: list[Logged] = [webhook for webhook in listed if webhook_id in ("", webhook.id)]
     if not logs and is_id(webhook_id):
         logs = await _deleted(tx, actor, webhook_id)
@@ -128,26 +132,10 @@ async def events(
 ) -> EventList:  # fmt: skip
     """Return a page of events; the cause may be an id of an event or a delivery too."""
     listed = await webhooks.listed(tx, actor)
-    if is_id(query.cause):
-        known = query.cause.lower()
-        delivery = await delivery_log.one(tx, known)
-        if delivery is not None and delivery.owner_id == actor.owner_id:
-            known = delivery.event_id
-        event = await event_history.one(tx, actor.owner_id, known)
-        if event is not None:
-            return await _with_deliveries(tx, actor, [event], listed, None, None)
-    began, rows = clock.monotonic(), list[Listed]()
-    least = ROUNDS if query.cause else 1
-    for done in count(1):
-        page = await event_history.page(tx, actor.owner_id, query, after, size - len(rows))
-        rows += page.events
-        after = page.after
-        if not page.searched or len(rows) == size:
-            break
-        if done >= least and clock.monotonic() - began > SECONDS:
-            break
-    searched = page.examined if page.searched and len(rows) < size else None
-    return await _with_deliveries(tx, actor, rows, listed, page.after, searched)
+    found = await _events(tx, actor, clock, query, after, size)
+    ids = [one.id for one in found.events]
+    deliveries = await event_deliveries.of_events(tx, actor.owner_id, ids)
+    return replace(found, deliveries=deliveries, webhooks=listed)
 
 
 async def event(
@@ -161,7 +149,7 @@ async def event(
     must_own(actor, owner, "event")
     return (
         announced,
-        await delivery_pages.of_events(tx, actor.owner_id, [event_id]),
+        await event_deliveries.of_events(tx, actor.owner_id, [event_id]),
         await webhooks.listed(tx, actor),
     )
 
@@ -207,32 +195,93 @@ async def _deleted(tx: Tx, actor: Actor, webhook_id: str) -> list[Logged]:
         return []
 
 
-async def _of_id(
-    tx: Tx, actor: Actor, clock: Clock, search: str, listed: Sequence[Webhook], *, after: str,
+async def _events(
+    tx: Tx, actor: Actor, clock: Clock, query: event_history.EventQuery, after: int | None,
     size: int,
+) -> EventList:  # fmt: skip
+    """Return the same without deliveries and webhooks."""
+    if is_id(query.cause):
+        known = query.cause.lower()
+        delivery = await delivery_log.one(tx, known)
+        if delivery is not None and delivery.owner_id == actor.owner_id:
+            known = delivery.event_id
+        event = await event_history.one(tx, actor.owner_id, known)
+        if event is not None:
+            return EventList([event])
+    began, rows = clock.monotonic(), list[Listed]()
+    least = ROUNDS if query.cause else 1
+    for done in count(1):
+        page = await event_history.page(tx, actor.owner_id, query, after, size - len(rows))
+        rows += page.events
+        after = page.after
+        if not page.searched or len(rows) == size:
+            break
+        if done >= least and clock.monotonic() - began > SECONDS:
+            break
+    searched = page.examined if page.searched and len(rows) < size else None
+    return EventList(rows, after=page.after, searched=searched)
+
+
+async def _of_id(
+    tx: Tx, actor: Actor, clock: Clock, search: str, fits: Callable[[Delivery], bool], *,
+    after: str, size: int,
 ) -> DeliveryList:  # fmt: skip
+    """Return a page of the deliveries that belong to an id and fit, without webhooks.
+
+    It goes by event, the newest first, and within an event by delivery: its `after` is the `seq` of
+    the event that is done, or the place of a delivery in an event that is not. A page itself is
+    sorted by delivery.
+    """
     if is_id(search):
         delivery = await delivery_log.one(tx, search.lower())
         if delivery is not None and delivery.owner_id == actor.owner_id:
-            return DeliveryList([delivery], listed)
+            return DeliveryList([delivery] if fits(delivery) else [])
+    began, rows, place = clock.monotonic(), list[Delivery](), after
+    while True:
+        page = await _round(tx, actor, clock, search, fits, after=place, size=size - len(rows))
+        rows += page.deliveries
+        if page.after is None or len(rows) == size or clock.monotonic() - began > SECONDS:
+            break
+        place = page.after
+    rows.sort(key=lambda one: one.id, reverse=True)
+    return replace(page, deliveries=rows, searched=page.searched if len(rows) < size else None)
+
+
+async def _round(
+    tx: Tx, actor: Actor, clock: Clock, search: str, fits: Callable[[Delivery], bool], *,
+    after: str, size: int,
+) -> DeliveryList:  # fmt: skip
+    """Return the same from one page of events; `searched` is how far it came."""
+    head, _, last = after.partition("-")
+    seq = place_of(head)
     query = event_history.EventQuery(cause=search)
-    page = await events(tx, actor, clock, query, place_of(after), size)
-    # The event itself may be past its retention while its deliveries are not.
-    rows = page.deliveries or (
-        await delivery_pages.of_events(tx, actor.owner_id, [search.lower()])
-        if is_id(search)
-        else ()
-    )
-    cursor = None if page.after is None else str(page.after)
-    return DeliveryList(rows, listed, cursor, page.searched)
-
-
-async def _with_deliveries(
-    tx: Tx, actor: Actor, rows: Sequence[Listed], listed: Sequence[Webhook], after: int | None,
-    searched: int | None,
-) -> EventList:  # fmt: skip
-    deliveries = await delivery_pages.of_events(tx, actor.owner_id, [one.id for one in rows])
-    return EventList(rows, deliveries, listed, after, searched)
+    # The event of the last delivery may have further ones.
+    before = None if seq is None else seq + bool(last)
+    found = await _events(tx, actor, clock, query, before, max(size, PAGE))
+    ids = [one.id for one in found.events]
+    if not ids and not seq and is_id(search):
+        # The event itself may be past its retention while its deliveries are not.
+        ids = [search.lower()]
+    end = event_history.END if seq is None else seq
+    places = await event_deliveries.places(tx, ids, end, last, EXAMINED + 1)
+    rows, done = list[Delivery](), 0
+    while done < min(len(places), EXAMINED) and len(rows) < size:
+        some = [place.id for place in places[done : min(done + PAGE, EXAMINED)]]
+        read = {one.id: one for one in await delivery_pages.by_ids(tx, some)}
+        for delivery_id in some:
+            done += 1
+            one = read.get(delivery_id)
+            if one is not None and one.owner_id == actor.owner_id and fits(one):
+                rows.append(one)
+                if len(rows) == size:
+                    break
+    if done < len(places):
+        reached = places[done - 1]
+        return DeliveryList(rows, (), f"{reached.seq}-{reached.id}", reached.occurred_at)
+    if found.after is None:
+        return DeliveryList(rows)
+    searched = found.events[-1].occurred_at if found.searched is None else found.searched
+    return DeliveryList(rows, (), str(found.after), searched)
 
 
 def _moment(row_id: str) -> int:

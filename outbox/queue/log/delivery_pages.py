@@ -89,12 +89,6 @@ select count(*) as held from (
   select 1 as one from deliveries /*sqlite indexed by deliveries_held*/
   where state = 'held' and webhook_id {GIVEN} limit $2) as held
 """
-# One probe of each of the two partial indexes for each event.
-OF_EVENTS = f"""
-select id from deliveries where event_id {GIVEN} and origin = 'event'
-union all
-select id from deliveries where event_id {GIVEN} and origin <> 'event'
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,17 +153,6 @@ async def by_ids(tx: Tx, ids: Sequence[str]) -> list[Delivery]:
         return []
     rows = {row["id"]: row for row in await tx.all(BY_ID, items(ids))}
     return [delivery_of(rows[one]) for one in ids if one in rows]
-
-
-async def of_events(
-    tx: Tx, owner_id: str, event_ids: Sequence[str], most: int = 500
-) -> list[Delivery]:
-    """Return all deliveries of events, newest first, replays and tests too."""
-    if not event_ids:
-        return []
-    await by_index(tx)
-    ids = sorted((row["id"] for row in await tx.all(OF_EVENTS, items(event_ids))), reverse=True)
-    return [one for one in await by_ids(tx, ids[:most]) if one.owner_id == owner_id]
 
 
 async def _newest(

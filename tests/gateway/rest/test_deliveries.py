@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from gateway.domain.webhooks import webhooks
+from gateway.domain.webhooks import delivery_search, webhooks
 from gateway.records.audit import Actor
 from gateway.server.app_keys import KEYRING
 from gateway.server.config import Config, Egress
@@ -226,6 +226,57 @@ async def test_pages_return_each_delivery_once(api: RestApi, ana: Person) -> Non
                 assert f"cursor={reply.body['nextCursor']}" in where
             assert len(reply.body["data"]) <= (25 if "limit" in query else 50)
         assert (len(seen), len({*seen})) == (60, 60)
+
+
+async def walk(who: Person, query: str, limit: int) -> list[str]:
+    """Return the ids of all pages of a list; each page has at most `limit` rows."""
+    seen, cursor, more = list[str](), "", True
+    while more:
+        page = (await who.get(f"/api/deliveries?{query}&limit={limit}{cursor}")).body
+        assert len(page["data"]) <= limit
+        assert page["data"] or not page["hasMore"]
+        seen += [row["id"] for row in page["data"]]
+        more = page["hasMore"]
+        cursor = f"&cursor={page['nextCursor']}" if more else ""
+    assert len(seen) == len({*seen})
+    return seen
+
+
+@pytest.mark.parametrize("examined", [3, 500])
+async def test_pages_of_a_record_return_each_delivery_once(
+    api: RestApi, ana: Person, monkeypatch: pytest.MonkeyPatch, examined: int
+) -> None:
+    """Its events have several deliveries each, more than one round of the search examines."""
+    monkeypatch.setattr(delivery_search, "EXAMINED", examined)
+    hooks = [await hook(api, ana) for _ in range(4)]
+    bruno, carla = await contact(api, ana), await contact(api, ana, "Carla")
+    for name in ("Carla B", "Carla C"):
+        await ana.put(f"/api/contacts/{carla}", {"name": name})
+    await api.db.write(fan_out, ROOM)
+    first = [row for row in await listed(ana) if row["recordId"] == carla][-1]
+    again = (await ana.post(f"/api/deliveries/{first['id']}/replay")).body["id"]
+    for delivery in (first["id"], again):
+        await end(api.db, delivery)
+    everything = [row for row in await listed(ana, "?limit=100") if row["recordId"] == carla]
+    assert len(everything) == 13
+    ids = {row["id"] for row in everything}
+    for limit in (1, 2, 3, 4, 5, 12, 13, 100):
+        assert {*await walk(ana, f"recordId={carla}", limit)} == ids
+        assert {*await walk(ana, f"recordId={carla}&state=failed", limit)} == {first["id"], again}
+        of_one = {row["id"] for row in everything if row["webhookId"] == hooks[1]}
+        assert {*await walk(ana, f"recordId={carla}&webhookId={hooks[1]}", limit)} == of_one
+    # What is on one page is sorted by delivery: the replay of the oldest event comes first.
+    whole = [row["id"] for row in await listed(ana, f"?recordId={carla}")]
+    assert whole == sorted(ids, reverse=True)
+    # Earlier versions gave the `seq` of the last event of a page.
+    [last] = await api.db.read(
+        rows, "select seq from events where id = $1", everything[-1]["eventId"]
+    )
+    older = await listed(ana, f"?recordId={carla}&cursor={last['seq'] + 1}")
+    assert {row["eventId"] for row in older} == {first["eventId"]}
+    assert len(older) == 5
+    assert await listed(ana, f"?recordId={carla}&cursor={last['seq']}") == []
+    assert len(await listed(ana, f"?recordId={bruno}")) == 4
 
 
 @in_turn("after", ["x", "0" * 23, "g" * 24, "%00", "1-x", "-1", "1" * 30, "%ff"])

@@ -11,13 +11,20 @@ from urllib.parse import urlencode
 import pytest
 from aiohttp import web
 
-from outbox.database.transaction import Database, Tx
+from outbox.database.transaction import Database, Row, Tx
 from tests.support.console import CONFIG, Guest
 from tests.support.drain import Inbox, inbox
 from tests.support.site import Site, serving
 from tests.support.waiting import until
 
 ROW = 'scope="row"'
+REPLAY = """
+insert into deliveries (id, owner_id, event_id, webhook_id, origin, state, retry, next_at, tries,
+  attempts, record_id, seq, created_at, finished_at, last_status, last_outcome)
+select $2, owner_id, event_id, webhook_id, 'replay', state, retry, next_at, tries, attempts,
+  record_id, seq, created_at, finished_at, last_status, last_outcome
+from deliveries where id = $1
+"""
 
 
 @pytest.fixture
@@ -176,6 +183,49 @@ async def _listed(guest: Guest, count: int) -> bool:
     return await rows(guest, "/console/events") == count
 
 
+async def walk(guest: Guest, path: str) -> list[int]:
+    """Return how many rows each page of a list has; no row is on two pages."""
+    counts, seen, link = list[int](), set[str](), path
+    while link:
+        page = await guest.get(link)
+        ids = _ids(page.html)
+        counts.append(len(ids))
+        assert not seen & set(ids)
+        seen |= set(ids)
+        link = page.html.partition('rel="next" href="')[2].partition('"')[0].replace("&amp;", "&")
+    return counts
+
+
+async def test_a_search_has_pages_however_many_deliveries_an_event_has(
+    console: Site, maria: Guest, box: Inbox
+) -> None:
+    key = await key_of(maria)
+    await maria.webhook(f"{box.url}/fine", "contact.created")
+    record = await contact(console, key)
+    await settled(maria, 1)
+    [first] = await console.db.read(_rows, "select id, event_id from deliveries")
+
+    async def replay(tx: Tx) -> None:
+        for number in range(119):
+            await tx.run(REPLAY, first["id"], f"{int(first['id'], 16) + number + 1:024x}")
+
+    await console.db.write(replay)
+    path = "/console/deliveries?q="
+    for search in (record, first["event_id"], f"{first['event_id']}&state=delivered"):
+        assert await walk(maria, f"{path}{search}") == [50, 50, 20]
+    assert await walk(maria, f"{path}{record}&state=gone") == [0]
+
+    async def purge(tx: Tx) -> None:
+        await tx.run("delete from events")
+
+    await console.db.write(purge)
+    assert await walk(maria, f"{path}{first['event_id']}") == [50, 50, 20]
+
+
+async def _rows(tx: Tx, sql: str) -> list[Row]:
+    return await tx.all(sql)
+
+
 @pytest.mark.slow
 async def test_a_list_has_pages(console: Site, maria: Guest, box: Inbox) -> None:
     key = await key_of(maria)
@@ -184,16 +234,7 @@ async def test_a_list_has_pages(console: Site, maria: Guest, box: Inbox) -> None
     await asyncio.gather(*(contact(console, key) for _ in range(55)))
     await until(lambda: _full(maria))
     for path, sizes in (("/console/deliveries", [50, 50, 10]), ("/console/events", [50, 5])):
-        counts, seen, link = list[int](), set[str](), path
-        while link:
-            page = await maria.get(link)
-            ids = _ids(page.html)
-            counts.append(len(ids))
-            assert not seen & set(ids)
-            seen |= set(ids)
-            link = page.html.partition('rel="next" href="')[2].partition('"')[0]
-            link = link.replace("&amp;", "&")
-        assert counts == sizes
+        assert await walk(maria, path) == sizes
 
 
 def _ids(html: str) -> list[str]:
