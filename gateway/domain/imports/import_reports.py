@@ -82,6 +82,8 @@ async def lines(db: Database, job: Import, *, bom: bool = False) -> AsyncGenerat
             if with_ids and place is None:
                 row.insert(0, record_id or "")
             elif record_id is not None and place is not None:
+                # A sheet leaves out the empty cells at the end of a line.
+                row += [""] * (place + 1 - len(row))
                 row[place] = record_id
             rows.append(row)
         yield _text(rows, separator)

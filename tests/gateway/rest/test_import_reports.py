@@ -121,6 +121,21 @@ async def test_a_bad_cell_is_left_out_reported_and_mended(api: RestApi, ana: Per
     assert not any(one["warning"] for one in strict["faults"])
 
 
+async def test_a_line_that_ends_before_the_column_of_the_id_gets_it(
+    api: RestApi, ana: Person
+) -> None:
+    body = await imported(api, ana, "contacts", "name,email,phone,id\nAna,bruno\nBia,x,1\n")
+    assert (counts(body), body["warnings"]) == ((2, 2, 0, 0, 0), 3), body
+    found = {one["name"]: one["id"] for one in (await ana.get("/api/contacts")).body["data"]}
+    lines = (await ana.get(f"/api/imports/{body['id']}/lines.csv")).text
+    assert lines == (
+        f"name,email,phone,id\r\nAna,bruno,,{found['Ana']}\r\nBia,x,1,{found['Bia']}\r\n"
+    )
+    body = await imported(api, ana, "contacts", lines.replace("bruno", "bruno@x.com"))
+    assert counts(body) == (2, 0, 1, 1, 0), body
+    assert (await ana.get(f"/api/contacts/{found['Ana']}")).body["email"] == "bruno@x.com"
+
+
 async def test_words_that_are_no_url_are_one_fault(api: RestApi, ana: Person) -> None:
     data = "SKU;Nome;Preço;Imagens\nA;Mesa;10;não tem\n".encode()
     body = await imported(api, ana, "products", data)
