@@ -86,6 +86,12 @@ def expected_of(if_match: str | None) -> frozenset[str] | None:
     return frozenset(quoted - {ANY})
 
 
+def lines_of(request: web.Request, name: str) -> str | None:
+    """Return the lines of a header as one list (RFC 9110 5.3), or None without the header."""
+    lines = request.headers.getall(name, None)
+    return None if lines is None else ", ".join(lines)
+
+
 def once_of(actor: Actor, request: web.Request, body: bytes) -> Once | None:
     """Return the use of the Idempotency-Key, or None without one. Raises validation_error.
 

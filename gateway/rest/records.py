@@ -32,7 +32,7 @@ from gateway.rest.document.operations import Operation, path_of
 from gateway.rest.document.schema_parts import title_of
 from gateway.rest.errors import JSON
 from gateway.rest.first_pages import First
-from gateway.rest.params import expected_of, once_of, query_of
+from gateway.rest.params import expected_of, lines_of, once_of, query_of
 from gateway.rest.scans import scan
 from gateway.rest.selections import selection_of
 from gateway.server.app_keys import DB
@@ -89,7 +89,7 @@ def change(resource: Resource, unit: Change, refusals: Sequence[str] = ()) -> Op
         draft = draft_of(request, resource, await read_body(request), creating=False)
         changed = await request.app[DB].write(
             unit, caller, request.match_info["id"], draft,
-            expected_of(request.headers.get("If-Match")),
+            expected_of(lines_of(request, "If-Match")),
         )  # fmt: skip
         return readable(caller, written(changed, headers=ignored(draft)))
 
@@ -105,7 +105,7 @@ def remove(resource: Resource, unit: Delete | None = None) -> Operation:
     async def handle(request: web.Request) -> web.Response:
         caller = await authenticate(request)
         record_id = request.match_info["id"]
-        expected = expected_of(request.headers.get("If-Match"))
+        expected = expected_of(lines_of(request, "If-Match"))
         await request.app[DB].write(unit or plain, caller, record_id, expected)
         body = {"message": shapes.delete_message(resource), "id": record_id.lower()}
         return answer(body)
@@ -241,7 +241,7 @@ async def _once(
 def show(request: web.Request, members: Any, etag: str) -> web.Response:
     """Return 200 with the members, or 304 when the client has the current state."""
     headers = {"ETag": etag}
-    if _is_known(etag, request.headers.get("If-None-Match")):
+    if _is_known(etag, lines_of(request, "If-None-Match")):
         return web.Response(status=304, headers=headers)
     return answer(members, headers=headers)
 

@@ -12,7 +12,7 @@ from gateway.records.resource import Form
 from gateway.rest.auth import authenticate
 from gateway.rest.body import answer, draft_of, ignored, quoted, read_body, readable
 from gateway.rest.document.operations import Handler
-from gateway.rest.params import expected_of
+from gateway.rest.params import expected_of, lines_of
 from gateway.rest.records import show
 from gateway.server.app_keys import DB
 from outbox.database.transaction import Tx
@@ -49,7 +49,7 @@ def changes(
     async def handle(request: web.Request) -> web.StreamResponse:
         caller = await authenticate(request)
         draft = draft_of(request, form, await read_body(request), creating=False)
-        expected = expected_of(request.headers.get("If-Match"))
+        expected = expected_of(lines_of(request, "If-Match"))
         changed = await request.app[DB].write(unit, caller, draft, expected)
         headers = {"ETag": _etag(changed), **ignored(draft)}
         return readable(caller, answer(shape(changed), headers=headers))

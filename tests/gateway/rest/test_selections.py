@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from multidict import CIMultiDict
 
 from gateway.domain.contacts.companies import COMPANIES
 from gateway.domain.contacts.contacts import CONTACTS
@@ -38,6 +39,29 @@ async def test_a_part_has_the_tag_of_the_whole_record(ana: Person) -> None:
         await ana.put(f"/api/contacts/{contact}", {"phone": "11 91234-5678"}, If_Match=tag)
     ).status == 200
     assert (await ana.get(path, If_None_Match=tag)).status == 200
+
+
+@pytest.mark.parametrize("kind", ["record", "settings"])
+async def test_tags_in_several_lines_are_one_list(api: RestApi, ana: Person, kind: str) -> None:
+    path, body = "/api/settings/pipeline", dict[str, Any](strict=False)
+    if kind == "record":
+        path, body = f"/api/contacts/{await made(ana, 'contacts', name='Bruno')}", {"name": "Bia"}
+    tag = (await ana.get(path)).headers["ETag"]
+
+    async def status(method: str, name: str, *tags: str) -> int:
+        lines = CIMultiDict([*ana.headers.items(), *((name, one) for one in tags)])
+        sent = None if method in ("GET", "DELETE") else body
+        async with api.site.http.request(method, path, json=sent, headers=lines) as answer:
+            return answer.status
+
+    assert await status("GET", "If-None-Match", '"77"', '"78"') == 200
+    assert await status("GET", "If-None-Match", '"77"', tag) == 304
+    assert await status("PUT", "If-Match", '"77"', '"78"') == 412
+    assert await status("PUT", "If-Match", '"77"', tag) == 200
+    if kind == "record":
+        tag = (await ana.get(path)).headers["ETag"]
+        assert await status("DELETE", "If-Match", '"77"', '"78"') == 412
+        assert await status("DELETE", "If-Match", '"77"', tag) == 200
 
 
 async def test_without_long_members_a_page_of_long_records_is_read_at_once(
