@@ -18,7 +18,7 @@ from gateway.records.record import Record
 from gateway.records.resource import Resource
 from gateway.rest import lists, preferences
 from gateway.rest.auth import charge
-from gateway.rest.body import shape, shown
+from gateway.rest.body import quoted, shape, shown
 from gateway.rest.errors import JSON
 from gateway.rest.scans import scan
 from gateway.server.http.answers import Flow
@@ -99,7 +99,9 @@ async def one(
         request, included.one, caller, resource, record_id, selection.includes
     )
     [members] = selection.shown(resource, [record])
-    return Flow(_joined(request, caller, _whole(_encode(members)), beside), {"Content-Type": JSON})
+    # For If-Match. If-None-Match is not asked: the records beside it may have changed.
+    headers = {"Content-Type": JSON, "ETag": quoted(record.etag)}
+    return Flow(_joined(request, caller, _whole(_encode(members)), beside), headers)
 
 
 async def read(

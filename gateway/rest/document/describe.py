@@ -332,8 +332,8 @@ def _selected(resource: Resource) -> tuple[Parameter, ...]:
         Parameter(
             "include", {"type": "string"},
             f"Also send the records that the response refers to, separated by commas: {known}. "
-            f"At most {INCLUDED} of each resource; `included` says when there are more. A response "
-            "with them has no ETag, and each name costs one more read of the rate limit.",
+            f"At most {INCLUDED} of each resource; `included` says when there are more. The ETag "
+            "is the record's; If-None-Match is ignored. Each name costs a read of the rate limit.",
             names[0],
         ),
     )  # fmt: skip

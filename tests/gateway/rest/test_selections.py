@@ -41,6 +41,24 @@ async def test_a_part_has_the_tag_of_the_whole_record(ana: Person) -> None:
     assert (await ana.get(path, If_None_Match=tag)).status == 200
 
 
+async def test_a_record_with_others_beside_it_has_its_own_tag_and_is_sent_each_time(
+    ana: Person,
+) -> None:
+    company = await made(ana, "companies", name="Lima")
+    path = f"/api/contacts/{await made(ana, 'contacts', name='Bruno', companyId=company)}"
+    whole = await ana.get(f"{path}?include=company")
+    tag = whole.headers["ETag"]
+    assert tag == (await ana.get(path)).headers["ETag"]
+    assert (await ana.put(f"/api/companies/{company}", {"name": "Lima e Filhos"})).status == 200
+    again = await ana.get(f"{path}?include=company", If_None_Match=tag)
+    assert (again.status, again.headers["ETag"]) == (200, tag)
+    [beside] = again.body["included"]["companies"]
+    assert beside["name"] == "Lima e Filhos"
+    assert (await ana.put(path, {"name": "Bia"}, If_Match=tag)).status == 200
+    assert (await ana.put(path, {"name": "Caio"}, If_Match=tag)).status == 412
+    assert "ETag" not in (await ana.get("/api/contacts?include=company")).headers
+
+
 @pytest.mark.parametrize("kind", ["record", "settings"])
 async def test_tags_in_several_lines_are_one_list(api: RestApi, ana: Person, kind: str) -> None:
     path, body = "/api/settings/pipeline", dict[str, Any](strict=False)
