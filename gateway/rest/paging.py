@@ -4,7 +4,7 @@ A client that walks a list by a parameter that the list ignores would read its f
 """
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from gateway.records.errors import Refusal
@@ -40,13 +40,15 @@ def looks_like_paging(name: str) -> bool:
     return _OF_PAGES.fullmatch("".join(filter(str.isalnum, name)).lower()) is not None
 
 
-def must_be_known(operation: Operation, known: Collection[str], names: Collection[str]) -> None:
+def refuses(operation: Operation, unknown: Iterable[str]) -> bool:
+    """Return whether an operation is a list and refuses one of these unknown parameters."""
+    return operation.name.startswith("list") and any(map(looks_like_paging, unknown))
+
+
+def must_be_known(operation: Operation, known: Collection[str], unknown: Sequence[str]) -> None:
     """Raise validation_error for an unknown parameter of paging in the query of a list."""
-    if not operation.name.startswith("list"):
-        return
-    for name in names:
-        if name not in known and looks_like_paging(name):
-            raise _unknown(name, known)
+    if refuses(operation, unknown):
+        raise _unknown(next(filter(looks_like_paging, unknown)), known)
 
 
 def page_of(

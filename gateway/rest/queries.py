@@ -118,7 +118,7 @@ def checked(operation: Operation) -> Handler:
         unknown = [*dict.fromkeys(unknown)]
         prefers = "Prefer" in request.headers
         strict = unknown and prefers and preferences.is_strict(request)
-        if faults or strict or any(map(paging.looks_like_paging, unknown)):
+        if faults or strict or (unknown and paging.refuses(operation, unknown)):
             if operation.credential != "none":
                 (await authenticate(request)).must("write" if request.method == "POST" else "read")
             paging.must_be_known(operation, known, unknown)

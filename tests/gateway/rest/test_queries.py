@@ -10,7 +10,10 @@ import pytest
 from gateway.rest.document.operations import Operation, Parameter
 from gateway.rest.queries import rule_of
 from gateway.rest.routes import ROUTES
+from gateway.server.config import Config, Limits
+from outbox.database.transaction import Database
 from tests.support.rest import RestApi
+from tests.support.site import serving
 from tests.support.tables import in_turn
 
 ASKED: list[tuple[str, str, Operation]] = [
@@ -154,6 +157,16 @@ async def test_a_refused_body_names_what_would_be_ignored(api: RestApi) -> None:
     assert (reply.status, reply.faults) == (400, {"name": "required"})
     assert reply.body["ignored"] == ["nmae", "x" * 64]
     assert "ignored" not in (await ana.post("/api/contacts", {})).body
+
+
+async def test_a_parameter_of_paging_costs_nothing_where_there_are_no_pages(
+    still: Database,
+) -> None:
+    async with serving(still, Config(limits=Limits(read_per_second=1, burst=4))) as site:
+        ana = await RestApi(site).person()
+        replies = [await ana.get("/api/me?limit=1&page=2") for _ in range(5)]
+        assert [reply.status for reply in replies] == [200, 200, 200, 200, 429]
+        assert replies[0].headers["X-Ignored-Parameters"] == "limit, page"
 
 
 async def test_a_key_in_place_of_a_token_is_a_missing_credential(api: RestApi) -> None:
