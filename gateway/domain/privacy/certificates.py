@@ -58,9 +58,9 @@ async def request(tx: Tx, actor: Actor, resource: Resource, record_id: str) -> E
     The first records go in this transaction. A repeat returns the same erasure. A contact that was
     deleted can be named as long as its events are stored. Raises not_found, forbidden.
     """
-    actor.must("write")
     record_id = record_id.lower()
     if is_id(record_id) and (before := await earlier(tx, actor, record_id)) is not None:
+        actor.must("write")
         return before
     try:
         record = await actions.own(tx, actor, resource, record_id, "write", lock=True)
@@ -68,10 +68,14 @@ async def request(tx: Tx, actor: Actor, resource: Resource, record_id: str) -> E
         if refusal.code != "not_found" or not is_id(record_id):
             raise
         # Its lock may have waited for the same request.
-        if (before := await earlier(tx, actor, record_id)) is not None:
-            return before
-        if resource is not CONTACTS or not await _was_deleted(tx, actor, record_id):
+        before = await earlier(tx, actor, record_id)
+        if before is None and (
+            resource is not CONTACTS or not await _was_deleted(tx, actor, record_id)
+        ):
             raise
+        actor.must("write")
+        if before is not None:
+            return before
         person = Person(contacts=(record_id,), left=(record_id,))
     else:
         person = person_of(record)

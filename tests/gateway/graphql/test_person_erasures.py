@@ -225,6 +225,24 @@ async def test_a_deleted_contact_is_erased_as_long_as_its_events_last(shop: Shop
     assert (await other.get(f"/api/erasures/{certificate['id']}")).status == 403
 
 
+async def test_a_key_that_may_not_write_learns_first_what_is_there(shop: Shop) -> None:
+    there, deleted, gone = [await contact(shop, email=f"p{n}@example.com") for n in range(3)]
+    assert (await shop.owner.delete(f"/api/contacts/{deleted}")).status == 200
+    await shop.db.write(fan_out, ROOM)
+    await erased(shop, f"/api/contacts/{gone}")
+    other = await shop.api.person()
+    theirs = (await other.post("/api/contacts", {"name": "Rui"})).body["id"]
+    reader = await shop.api.key_of(shop.owner.user_id, ["read"])
+    for contact_id, status in (
+        ("f" * 24, 404), ("x", 404), (theirs, 403), (there, 403), (deleted, 403), (gone, 403),
+    ):  # fmt: skip
+        reply = await reader.post(f"/api/contacts/{contact_id}/erase")
+        assert reply.status == status, contact_id
+    assert len(await rows(shop, "select id from person_erasures")) == 1
+    for contact_id, status in ((there, 202), (deleted, 202), (gone, 200)):
+        assert (await shop.owner.post(f"/api/contacts/{contact_id}/erase")).status == status
+
+
 async def test_a_customer_without_a_contact_is_exported_and_erased(shop: Shop) -> None:
     await sign_up(shop.browser())
     [made] = await rows(shop, "select id, contact_id from customers")
