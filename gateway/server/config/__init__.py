@@ -262,6 +262,8 @@ SECRET_KEYS = frozenset(
     }
 )  # fmt: skip
 """Keys that may also be given as `CARTEIRO_SECTION__KEY_FILE`."""
+HIDDEN = SECRET_KEYS | {"secrets.keys"}
+"""Keys whose values no fault shows."""
 
 
 class ConfigFaults(Exception):
@@ -300,7 +302,7 @@ def load(path: Path | None, env: Mapping[str, str], local: Path | None = None) -
                     if name in NORMAL:
                         value = NORMAL[name](value)
                 except msgspec.ValidationError:
-                    secret = name in SECRET_KEYS
+                    secret = name in HIDDEN
                     wrong = fault_texts.wrong_value(hint, value, secret=secret)
                     faults.append(f"{name}: {wrong} (from {source})")
                 except ValueError as error:

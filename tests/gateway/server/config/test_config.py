@@ -10,7 +10,7 @@ import pytest
 import trustme
 
 from gateway.__main__ import read_config
-from gateway.server.config import SECTIONS, Config, ConfigFaults, load
+from gateway.server.config import HIDDEN, SECTIONS, Config, ConfigFaults, load
 
 ROOT = Path(__file__).parents[4]
 FILE = ROOT / "config.toml"
@@ -169,6 +169,17 @@ def test_a_wrong_value_is_told_what_it_must_be(tmp_path: Path, text: str, told: 
     file.write_text(text + "\n")
     [fault] = faults_of(file, {})
     assert fault.partition(": must be ")[2] == f"{told} (from c.toml)"
+
+
+@pytest.mark.parametrize("name", sorted(HIDDEN))
+def test_a_secret_of_the_wrong_type_is_not_shown(tmp_path: Path, name: str) -> None:
+    file = tmp_path / "c.toml"
+    section, _, key = name.partition(".")
+    for wrong in ('{ of = "c2VjcmV0" }', '[["b4ac4783 c2VjcmV0 2026-01-01T00:00:00Z"]]'):
+        file.write_text(f"[{section}]\n{key} = {wrong}\n")
+        [fault] = faults_of(file, {})
+        assert fault.startswith(f"{name}: must be ")
+        assert "c2VjcmV0" not in fault
 
 
 def test_a_file_of_authorities_is_read_at_the_start(tmp_path: Path) -> None:
