@@ -15,7 +15,7 @@ from gateway.cli.commands import Say, existing, user_of
 from gateway.cli.endings import CHANGES, Ended
 from gateway.cli.language import spoken
 from gateway.domain.webhooks import file_plan, file_text
-from gateway.domain.webhooks.file_plan import Applied, Created, Plan, Tools, Wanted
+from gateway.domain.webhooks.file_plan import Created, Plan, Tools, Wanted
 from gateway.domain.webhooks.file_text import MOST_BYTES
 from gateway.records.audit import Actor
 from gateway.records.errors import Refusal
@@ -78,11 +78,15 @@ async def apply(config: Config, arguments: Namespace, say: Say) -> None:
         except BaseException:
             _unmake(secrets_file)
             raise
-        for line in _lines(applied.plan):
-            say(tables.inert(line))
-        # Before the rest, which takes its time: nobody else has these secrets.
-        _give(applied, secrets_file, say)
-        await file_plan.finish(db, actor, applied)
+        try:
+            # Before the rest, which takes its time or fails: nobody else has these secrets.
+            if secrets_file is not None:
+                _keep(applied.created, secrets_file)
+            for line in _lines(applied.plan):
+                say(tables.inert(line))
+            _tell(applied.created, secrets_file, say)
+        finally:
+            await file_plan.finish(db, actor, applied)
 
 
 @asynccontextmanager
@@ -181,27 +185,37 @@ def _record(plan: Plan) -> Mapping[str, Any]:
     }  # fmt: skip
 
 
-def _give(applied: Applied, secrets_file: Path | None, say: Say) -> None:
-    """Print the new secrets, or write them to a file for this user alone."""
-    with_secrets = [webhook for webhook in applied.created if webhook.secret is not None]
+def _keep(created: Sequence[Created], secrets_file: Path) -> None:
+    """Write the new secrets to their file, or remove it when there are none."""
+    rows = _secrets(created)
+    if not rows:
+        _unmake(secrets_file)
+        return
+    with secrets_file.open("wb") as handle:
+        handle.write(rows)
+        handle.flush()
+        os.fsync(handle.fileno())
+
+
+def _tell(created: Sequence[Created], secrets_file: Path | None, say: Say) -> None:
+    """Print the new webhooks, with their secrets or where these are."""
     t = spoken()
-    for webhook in applied.created:
+    for webhook in created:
         shown = webhook.secret if secrets_file is None and webhook.secret else ""
         say(" ".join(filter(None, (t("cli.webhooks.created"), webhook.name, webhook.id, shown))))
-    if secrets_file is None:
-        if with_secrets:
+    if any(webhook.secret is not None for webhook in created):
+        if secrets_file is None:
             say(t("cli.webhooks.once"))
-    elif with_secrets:
-        secrets_file.write_bytes(_secrets(with_secrets))
-        say(t("cli.webhooks.secrets", file=str(secrets_file)))
-    else:
-        _unmake(secrets_file)
+        else:
+            say(t("cli.webhooks.secrets", file=str(secrets_file)))
 
 
 def _secrets(created: Sequence[Created]) -> bytes:
-    """Return a line of JSON for each new webhook."""
+    """Return a line of JSON for each new webhook that got a new secret."""
     rows = [
-        {"name": one.name, "id": one.id, "url": one.url, "secret": one.secret} for one in created
+        {"name": one.name, "id": one.id, "url": one.url, "secret": one.secret}
+        for one in created
+        if one.secret is not None
     ]
     return b"".join(json.encode(row) + b"\n" for row in rows)
 

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 from tests.gateway.cli.test_cli import EMAIL
 from tests.gateway.cli.test_cli_accounts import Run, add_user, output_of, run
+from tests.support.process import environment
+from tests.support.waiting import HANG_SECONDS
 
 __all__ = ["run"]
 OWNER = ("--owner", EMAIL)
@@ -83,3 +88,28 @@ def test_a_new_secret_is_printed_once(run: Run, tmp_path: Path) -> None:
     done = output_of(run, "webhooks", "apply", str(file), *OWNER)
     assert done.count("whsec_") == 1
     assert "whsec_" not in output_of(run, "webhooks", "apply", str(file), *OWNER)
+
+
+def test_an_output_that_takes_nothing_costs_neither_secrets_nor_the_rest(
+    run: Run, tmp_path: Path, db_url: str
+) -> None:
+    _prepare(run)
+    file, secrets = tmp_path / "hooks.toml", tmp_path / "new.jsonl"
+    bare = FILE.replace("headers", "#")
+    file.write_text(bare)
+    output_of(run, "webhooks", "apply", str(file), *OWNER)
+    file.write_text(bare.replace("erp", "crm"))
+    read, write = os.pipe()
+    os.close(read)
+    words = ("webhooks", "apply", str(file), *OWNER, "--prune", "--secrets", str(secrets))
+    done = subprocess.run(
+        [sys.executable, "-m", "gateway", *words],
+        cwd=tmp_path, env=environment(tmp_path, CARTEIRO_DATABASE__URL=db_url), stdout=write,
+        stderr=subprocess.PIPE, text=True, timeout=HANG_SECONDS,
+    )  # fmt: skip
+    os.close(write)
+    assert (done.returncode, done.stderr) == (1, "")
+    [made] = map(json.loads, secrets.read_text().splitlines())
+    assert (made["name"], made["secret"][:6]) == ("crm", "whsec_")
+    left = output_of(run, "webhooks", "export", *OWNER)
+    assert ('name = "crm"' in left, 'name = "erp"' in left) == (True, False)
