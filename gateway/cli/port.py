@@ -14,7 +14,7 @@ async def must_be_free(config: Config) -> None:
     server = config.server
     try:
         bound = await asyncio.get_running_loop().create_server(
-            asyncio.Protocol, server.host or None, server.port, start_serving=False
+            asyncio.Protocol, server.host, server.port, start_serving=False
         )
     except OSError as error:
         raise CannotStart(cannot_listen(config, error)) from None
@@ -24,7 +24,7 @@ async def must_be_free(config: Config) -> None:
 
 def cannot_listen(config: Config, error: OSError) -> str:
     server = config.server
-    where = f"{server.host or '*'}:{server.port}"
+    where = f"{server.host}:{server.port}"
     if error.errno == errno.EADDRINUSE:
         return f"{where} is already in use; choose another port with --port or server.port"
     if error.errno in (errno.EACCES, errno.EPERM):

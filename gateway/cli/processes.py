@@ -41,7 +41,7 @@ async def serve_processes(config: Config, role: Role) -> None:
         # of its own, whose connections are lost with it and hang while it hangs.
         bound = await asyncio.get_running_loop().create_server(
             asyncio.Protocol,
-            config.server.host or None,
+            config.server.host,
             config.server.port,
             start_serving=False,
         )

@@ -144,7 +144,7 @@ async def _listen(
         member = app[MEMBER]
         site: web.TCPSite | SharedSite
         if member is None:
-            site = web.TCPSite(runner, server.host or None, server.port, backlog=BACKLOG)
+            site = web.TCPSite(runner, server.host, server.port, backlog=BACKLOG)
         else:
             assert runner.server is not None
             # With the role worker all processes deliver, and none answers clients.

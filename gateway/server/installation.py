@@ -90,7 +90,7 @@ def public_address(config: Config, port: int) -> str:
 
 def _reachable(host: str) -> str:
     """Return a host that leads to this server from its own machine."""
-    if host in ("", "*", "0"):
+    if host in ("*", "0"):
         return LOCAL
     try:
         address = ipaddress.ip_address(host)

@@ -66,6 +66,10 @@ def _host(value: str) -> str:
     host = value.strip()
     if host.startswith("[") and host.endswith("]"):
         host = host[1:-1]
+    if not host:
+        raise ValueError(
+            'must be an address or a name, such as 127.0.0.1; for all interfaces "0.0.0.0" or "::"'
+        )
     try:
         ipaddress.ip_address(host)
     except ValueError:

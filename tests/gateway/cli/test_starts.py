@@ -185,6 +185,8 @@ TEXTS = {
     "variable-empty": variable("SERVER__PORT", "", "server.port", "a whole number"),
     "host-brackets": variable("SERVER__HOST", "[::1]"),
     "host-star": variable("SERVER__HOST", "*"),
+    "listen-empty": variable("SERVER__HOST", "", "server.host", "127.0.0.1", "0.0.0.0"),
+    "listen-brackets": variable("SERVER__HOST", "[]", "server.host", "127.0.0.1"),
     "host-with-port": variable("SERVER__HOST", "0.0.0.0:8080", "server.host", "server.port"),
     "host-url": variable("SERVER__HOST", "http://0.0.0.0", "server.host", "server.port"),
 }  # fmt: skip
