@@ -125,7 +125,8 @@ class Filling(Protocol):
     async def commit(self, before: Callable[[], None] | None = None) -> None:
         """Let others see the new database. `before` runs when nothing else can fail.
 
-        Raise CannotStart when nothing is committed, OutcomeUnknown when that is not known.
+        Raise CannotStart when nothing is committed, OutcomeUnknown when that is not known. Once
+        `before` has run, it ends in one of these ways or normally, also when it is cancelled.
         """
 
 

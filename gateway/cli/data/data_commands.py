@@ -70,6 +70,11 @@ def ended_by_signal(command: Command) -> Command:
     return run
 
 
+def changed() -> None:
+    """Ignore SIGTERM from now on: what the command is for is done, and it ends soon."""
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, lambda: None)
+
+
 Say = Callable[[str], None]
 
 
@@ -112,6 +117,7 @@ async def backup(config: Config, arguments: Namespace, say: Say) -> None:
                         counts[table.name] += len(rows)
                         progress.at(sum(counts.values()) / expected, table.name)
             size = archive.end(counts)
+    changed()
     await _remember(config, manifest.made_at, say)
     for note in source.notes:
         say(f"Note: {note}.")
@@ -164,6 +170,7 @@ async def restore(config: Config, arguments: Namespace, say: Say) -> None:
                     new, config, manifest.keys if missing else None, place.ids
                 )
                 await new.commit(lambda: backup_keys.put_back(config, missing, manifest.keys))
+                changed()
     finally:
         archive.close()
     for note in new.notes:
@@ -201,6 +208,7 @@ async def copy(config: Config, arguments: Namespace, say: Say) -> None:
                 paused = await new.run(told_of_pause)
                 await new.commit(source_is.hand_over)
                 source_is.done()
+                changed()
     for note in (*source.notes, *new.notes):
         say(f"Note: {note}.")
     say(f"Copied {total:,} rows. {place.path} keeps its data and can no longer be served.")

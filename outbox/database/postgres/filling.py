@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any, Concatenate
 
 import asyncpg
 
 from outbox.database import locks
 from outbox.database.migrate import created
-from outbox.database.postgres.commit_outcome import CommitOutcomes, Mark, commit, mark
+from outbox.database.postgres.commit_outcome import (
+    CommitOutcomes,
+    Mark,
+    commit,
+    let_go,
+    mark,
+    unknown,
+)
 from outbox.database.postgres.deferred_rows import together
 from outbox.database.postgres.faults import breaks_off
 from outbox.database.postgres.hosts import Connection
@@ -198,14 +205,34 @@ class PostgresFilling:
         marked = await mark(self._connection)
         if before is not None:
             before()
+        # An interrupted COMMIT may take place all the same, so it goes on.
+        ending = asyncio.create_task(self._committed(marked))
+        try:
+            took_place = await asyncio.shield(ending)
+        except asyncio.CancelledError:
+            took_place = await self._known(ending)
+        if not took_place:
+            raise CannotStart("the connection to PostgreSQL was lost; nothing is stored")
+
+    async def _committed(self, marked: Mark) -> bool:
         try:
             if await commit(self._connection):
-                return
+                return True
         except Exception as error:
             if not breaks_off(error):
                 raise
-        if not await self._took_place(marked):
-            raise CannotStart("the connection to PostgreSQL was lost; nothing is stored")
+        return await self._took_place(marked)
+
+    async def _known(self, ending: asyncio.Task[bool]) -> bool:
+        """Return how a COMMIT ends; raise OutcomeUnknown when it takes long, or when cancelled."""
+        try:
+            async with asyncio.timeout(UNHURRIED_OUTCOME_SECONDS):
+                return await asyncio.shield(ending)
+        except (TimeoutError, asyncio.CancelledError):
+            ending.cancel()
+        with suppress(asyncio.CancelledError):
+            await let_go(self._connection)
+        raise unknown()
 
     async def _took_place(self, marked: Mark) -> bool:
         place = self._place

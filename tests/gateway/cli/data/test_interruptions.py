@@ -7,12 +7,15 @@ import signal
 import sqlite3
 import subprocess
 import sys
-from contextlib import closing
+from asyncio.subprocess import PIPE, Process
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 
 import asyncpg
 import pytest
 
+from tests.support.cluster import own_server
 from tests.support.process import command, environment
 from tests.support.volume import tmpfs
 from tests.support.waiting import HANG_SECONDS, until, wait_until
@@ -33,6 +36,14 @@ def large(tmp_path: Path) -> Path:
     assert command("migrate", folder=tmp_path).returncode == 0
     with closing(sqlite3.connect(tmp_path / "carteiro.db")) as db, db:
         db.execute(FILL, (ROWS,))
+    assert command("backup", "b", folder=tmp_path).returncode == 0
+    return tmp_path
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    """A folder with a database and its backup."""
+    assert command("migrate", folder=tmp_path).returncode == 0
     assert command("backup", "b", folder=tmp_path).returncode == 0
     return tmp_path
 
@@ -153,6 +164,80 @@ async def _tables_after(url: str) -> int:
         return int(await connection.fetchval(tables))
     finally:
         await connection.close()
+
+
+STANDBYS = "synchronous_standby_names"
+WAITS = "select count(*) = 1 from pg_stat_activity where wait_event = 'SyncRep'"
+
+
+@asynccontextmanager
+async def committing(
+    folder: Path, *words: str
+) -> AsyncIterator[tuple[Process, asyncpg.Connection]]:
+    """Run a command into a PostgreSQL server whose COMMITs wait for a standby that is not there."""
+    async with own_server() as cluster:
+        await cluster.run("alter system set synchronous_standby_names = 'nobody'")
+        await cluster.run("select pg_reload_conf()")
+        admin = await asyncpg.connect(cluster.url)
+        await until(lambda: admin.fetchval("select current_setting($1) <> ''", STANDBYS))
+        words = tuple(word.format(url=cluster.url) for word in words)
+        settings = {} if "--to" in words else {"CARTEIRO_DATABASE__URL": cluster.url}
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "gateway", *words,
+            cwd=folder, env=environment(folder, **settings), stdout=PIPE, stderr=PIPE,
+        )  # fmt: skip
+        try:
+            await until(lambda: admin.fetchval(WAITS))
+            yield process, admin
+        finally:
+            if process.returncode is None:
+                process.kill()
+            await admin.close()
+
+
+@pytest.mark.parametrize("words", [("copy", "--to", "{url}"), ("restore", "b", "--overwrite")])
+async def test_a_commit_that_is_under_way_takes_place(small: Path, words: tuple[str, ...]) -> None:
+    async with committing(small, *words) as (process, admin):
+        process.send_signal(signal.SIGTERM)
+        await admin.execute("alter system reset synchronous_standby_names")
+        await admin.execute("select pg_reload_conf()")
+        out, err = await process.communicate()
+        assert (process.returncode, b"nothing is changed" in err) == (0, False), err
+        assert out.split()[0] in (b"Copied", b"Restored")
+        assert (small / "carteiro.db.copied").exists() == ("copy" in words)
+
+
+async def test_a_copy_whose_commit_is_left_keeps_servers_from_the_file(small: Path) -> None:
+    async with committing(small, "copy", "--to", "{url}") as (process, admin):
+        process.send_signal(signal.SIGTERM)
+        process.send_signal(signal.SIGINT)
+        _, err = await process.communicate()
+        assert process.returncode == 1
+        assert b"nothing is changed" not in err
+        assert b"it may have been written; look first" in err
+        assert (small / "carteiro.db.copied").exists()
+        # It has been: only the standby does not have it.
+        await until(lambda: admin.fetchval("select to_regclass('users') is not null"))
+
+
+def test_a_backup_that_is_written_is_no_longer_ended(small: Path) -> None:
+    """The lock of another writer holds it up when it stores its time."""
+    with (
+        closing(sqlite3.connect(small / "carteiro.db", isolation_level=None)) as db,
+        subprocess.Popen(
+            [sys.executable, "-m", "gateway", "backup", "c"],
+            cwd=small, env=environment(small), stderr=subprocess.PIPE, text=True,
+        ) as process,
+    ):  # fmt: skip
+        db.execute("begin immediate")
+        try:
+            wait_until((small / "c").exists)
+            process.send_signal(signal.SIGTERM)
+            _, err = process.communicate(timeout=HANG_SECONDS)
+        finally:
+            process.kill()
+    assert (process.returncode, "nothing is changed" in err) == (0, False), err
+    assert command("restore", "c", "--check", folder=small).returncode == 0
 
 
 def test_a_full_disk_is_one_line_and_changes_nothing(large: Path) -> None:
