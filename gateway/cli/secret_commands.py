@@ -118,6 +118,8 @@ async def _give_up(config: Config, path: Path, say: Say) -> None:
             raise CannotStart(f"{where} belongs to the database; there is nothing to give up")
         await db.write(key_mark.replace, ring)
         lost = await db.write(signing_keys.give_up, ring, db.ids.token(SEED_BYTES))
+        accounts = await db.read(sealed_columns.unreadable, "two_factors", ring)
+        stores = await db.read(sealed_columns.unreadable, "payment_secrets", ring)
     say(f"From now on {where} belongs to {without_password(config.database.url)}.")
     say(
         "Webhooks whose secrets were encrypted with the lost keys send nothing until their owners "
@@ -126,6 +128,18 @@ async def _give_up(config: Config, path: Path, say: Say) -> None:
     if lost:
         say(
             "The signing keys were lost too; a new one signs, and receivers fetch it by themselves."
+        )
+    if accounts:
+        one = accounts == 1
+        say(
+            f"{accounts} {'account' if one else 'accounts'} with two-factor authentication "
+            f"{'needs' if one else 'need'} a recovery code to sign in, or `carteiro user "
+            f"end-two-factor EMAIL`, and {'turns' if one else 'turn'} it on again."
+        )
+    if stores:
+        say(
+            f"{stores} {'store needs' if stores == 1 else 'stores need'} a new payment secret, "
+            "created in the console."
         )
 
 

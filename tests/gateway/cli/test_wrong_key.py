@@ -14,6 +14,8 @@ from pathlib import Path
 import pytest
 import structlog
 
+from gateway.domain.accounts import codes, two_factor
+from gateway.domain.storefront.payments import payment_secrets
 from gateway.server import startup
 from gateway.server.config import Config, Secrets
 from gateway.server.config import Database as Settings
@@ -27,6 +29,8 @@ from outbox.webhooks import key_mark, signing_keys
 from outbox.webhooks.key_files import add_key, read_key_file, write_key_file
 from outbox.webhooks.secrets import parse_keys
 from tests.gateway.cli.test_cli import one_line
+from tests.gateway.domain.storefront.payments.test_payment_secrets import store_of
+from tests.support.codes import code_of
 from tests.support.databases import PostgresServer, SqliteFiles
 from tests.support.drain import Inbox, add_webhook, drain, inbox, make_many, rows
 from tests.support.process import Serving, carteiro, command, environment, serving_process
@@ -303,6 +307,32 @@ async def test_lost_keys_are_given_up_by_name_alone(there: Installation) -> None
     again = await there.ran("secrets", "init", "--give-up-secrets", file=new)
     one_line(again[2], "nothing to give up")
     await _starts_without(there, new, read_key_file(there.own, Ids()).newest)
+
+
+async def test_what_lost_keys_leave_unreadable_is_told_with_its_fix(there: Installation) -> None:
+    await there.mark()
+    db, ring = await there.opened(), read_key_file(there.own, Ids())
+    secret = codes.new_secret(db.ids)
+    actors = [await store_of(db, number) for number in (1, 2)]
+    for actor, store_id in actors:
+        await db.write(payment_secrets.stage, actor, store_id, "whsec_a", ring)
+        await db.write(two_factor.start, ring, actor.owner_id, secret)
+
+    async def confirm(tx: Tx) -> bool:
+        code = code_of(secret, tx.now)
+        return await two_factor.confirm(tx, ring, actors[0][0], code, (), "", {})
+
+    # The other one has not turned it on: it signs in with its password.
+    assert await db.write(confirm)
+    await db.close()
+    words = ("secrets", "init", "--give-up-secrets")
+    status, out, err = await there.ran(*words, file=there.folder / "new.key")
+    assert status == 0, err
+    assert (
+        "1 account with two-factor authentication needs a recovery code to sign in, or "
+        "`carteiro user end-two-factor EMAIL`, and turns it on again.\n"
+        "2 stores need a new payment secret, created in the console.\n"
+    ) in out
 
 
 async def _starts_without(there: Installation, file: Path, lost: str) -> None:

@@ -11,6 +11,7 @@ from gateway.domain.accounts import two_factor, users
 from gateway.server.app_keys import KEYRING
 from gateway.server.config import Auth
 from outbox.database.transaction import Database
+from outbox.webhooks.secrets import new_key_line, parse_keys
 from tests.support.codes import code_of, enrol, hidden, shown_codes
 from tests.support.console import CONFIG, Guest, Seen, guest
 from tests.support.drain import rows
@@ -137,6 +138,19 @@ async def test_wrong_codes_wait_and_tell_the_account_but_a_recovery_code_passes(
         slow = await second(browser, asked, right)
         assert (slow.status, slow.headers["Retry-After"]) == (429, "30")
         assert (await second(browser, asked, "", secret_recovery=recovery[0])).path == "/console"
+
+
+async def test_a_code_that_no_key_can_check_is_not_counted_as_wrong(console: Site) -> None:
+    owner_id, secret, recovery = await begun(console)
+    db, ring = console.db, console.app[KEYRING]
+    code = code_of(secret, db.clock.wall(), 1)
+    other = parse_keys(new_key_line(db.ids, db.clock.wall()), db.ids, "other keys")
+    for _ in range(two_factor.FAILING + 1):
+        assert await db.write(two_factor.check, other, owner_id, code, {}) == ("wrong", 0)
+    assert "codes_failing" not in await mails(db)
+    assert await db.write(two_factor.check, ring, owner_id, code, {}) == ("right", 0)
+    found = await db.write(two_factor.check, other, owner_id, recovery[0], {})
+    assert found == ("right", 0)
 
 
 async def test_the_second_step_belongs_to_one_browser_and_to_the_account_as_it_was(
