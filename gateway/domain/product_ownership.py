@@ -41,6 +41,7 @@ GATEWAY: Ownership = {
     "invoices": OWNED,
     "stores": OWNED,
     "store_hosts": child("record_id", "stores"),
+    "store_origins": OWNED,
     "freed_hosts": OWNED,
     "payment_secrets": child("store_id", "stores"),
     "payments": child("store_id", "stores"),

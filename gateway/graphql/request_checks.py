@@ -14,7 +14,8 @@ from aiohttp import web
 from multidict import MultiMapping
 
 from gateway.domain.accounts.networks import share_of
-from gateway.domain.storefront.stores.store_directory import Directory, is_hostname_of, origins_of
+from gateway.domain.storefront.stores import store_origins
+from gateway.domain.storefront.stores.store_directory import Directory, is_hostname_of
 from gateway.records.errors import Fault, Refusal
 from gateway.records.record import Record
 from gateway.server.app_keys import DIRECTORY
@@ -174,7 +175,7 @@ async def must_be_allowed(request: web.Request) -> dict[str, str]:
     name = spelled(origin)
     if not (
         own(request, name)
-        or name in await directory.origins()
+        or await directory.allows(name)
         or await _is_hostname(directory, name, request[CLIENT])
     ):
         raise Refusal(
@@ -186,15 +187,16 @@ async def must_be_allowed(request: web.Request) -> dict[str, str]:
 
 
 async def known(request: web.Request) -> dict[str, str]:
-    """Return the CORS headers for an origin that needs no look-up of its hostname, or none.
+    """Return the CORS headers for an origin that a store lists, or none.
 
-    A client beyond its rate must not cost a query for each origin that it invents.
+    A client beyond its rate must not cost a query for each origin that it invents: hostnames are
+    not looked up for it, and no more than a few origins.
     """
     origin = request.headers.get("Origin")
     if origin is None:
         return VARY
     name = spelled(origin)
-    allowed = own(request, name) or name in await request.app[DIRECTORY].origins()
+    allowed = own(request, name) or await request.app[DIRECTORY].allows_at_last(name)
     return _headers(origin) if allowed else VARY
 
 
@@ -214,7 +216,7 @@ async def must_be_allowed_by(request: web.Request, store: Record) -> None:
     if origin is None:
         return
     name = spelled(origin)
-    if name in origins_of(store) or (
+    if name in store_origins.of(store) or (
         _is_secure_enough(name, request[CLIENT]) and is_hostname_of(store, _host(name))
     ):
         return

@@ -11,6 +11,7 @@ _LABEL = r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?"
 _NAME = re.compile(rf"(?:{_LABEL}\.)*{_LABEL}")
 _PORT = re.compile(r":[0-9]{1,5}\Z")
 LONGEST = 253
+LONGEST_ORIGIN = LONGEST + 20
 
 
 def normal(text: str) -> str | None:
@@ -40,7 +41,7 @@ def origin() -> Format:
     """Return the format of a web origin: scheme, host and port if it is not the default."""
 
     def check(value: Any) -> str:
-        sent = string(value, LONGEST + 20).lower()
+        sent = string(value, LONGEST_ORIGIN).lower()
         scheme, separator, rest = sent.partition("://")
         name = normal(rest)
         if scheme not in ("http", "https") or not separator or name is None:
@@ -51,5 +52,5 @@ def origin() -> Format:
         return f"{scheme}://{name}{shown}"
 
     return Format(
-        check, {"type": "string", "minLength": 8, "maxLength": LONGEST + 20, "pattern": ORIGIN}
+        check, {"type": "string", "minLength": 8, "maxLength": LONGEST_ORIGIN, "pattern": ORIGIN}
     )

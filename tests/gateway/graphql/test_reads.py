@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from gateway.domain.storefront.stores import stores
 from gateway.records.values.global_ids import global_id
 from gateway.server.app_keys import DIRECTORY
 from outbox.database.transaction import Database
@@ -34,7 +35,7 @@ async def test_a_list_costs_a_fixed_number_of_reads(db: Database) -> None:
         await _fill(shop)
         costs = []
         for first in (2, 50):
-            shop.api.site.app[DIRECTORY].forget()
+            shop.api.site.app[DIRECTORY].committed({stores.name_of(shop.store["id"])})
             counted.reset()
             answer = await shop.browser().send(LIST, {"h": shop.hostname, "first": first})
             nodes = answer.data["products"]["nodes"]

@@ -40,7 +40,7 @@ _LOOKED = """
 update store_hosts set asked_at = $2, due_at = $3, lacks_since = $4, proven_at = $5, fault = $6
 where value = $1
 """
-_ONE = "select proven_at, lacks_since from store_hosts where value = $1"
+_ONE = "select record_id, proven_at, lacks_since from store_hosts where value = $1"
 _OF_STORE = """
 select value, proven_at, asked_at, due_at, fault from store_hosts where record_id = $1
 order by value
@@ -125,7 +125,7 @@ async def note(tx: Tx, results: Sequence[tuple[str, str | None]]) -> None:
             since = since or now
         due_at = now + AGAIN if proven_at is not None else next_look(now, since)
         await tx.run(_LOOKED, hostname, now, due_at, since, proven_at, fault)
-    tx.changed.add(stores.CHANGED)
+        tx.changed.add(stores.name_of(row["record_id"]))
 
 
 def next_look(now: int, since: int) -> int | None:

@@ -6,7 +6,7 @@ A store's hostname and aliases are unique in the installation.
 from collections.abc import Sequence
 
 from gateway.domain.sales import documents
-from gateway.domain.storefront.stores import hostname_claims, payment_page, shipping
+from gateway.domain.storefront.stores import hostname_claims, payment_page, shipping, store_origins
 from gateway.records import actions, store
 from gateway.records.audit import Actor
 from gateway.records.errors import Fault, Refusal
@@ -194,8 +194,8 @@ STORES = Resource(
     ),
 )  # fmt: skip
 
-CHANGED = "stores"
-"""In `Tx.changed`: the unit changed a store."""
+CHANGED = "store"
+"""What Tx.changed says of a store that the unit changed, before its id."""
 
 
 async def create(tx: Tx, actor: Actor, draft: Draft) -> Record:
@@ -204,7 +204,8 @@ async def create(tx: Tx, actor: Actor, draft: Draft) -> Record:
     values = await actions.check(tx, actor, STORES, draft, faults=rules(draft))
     created = await actions.insert(tx, actor, STORES, values)
     await hostname_claims.claim(tx, created)
-    tx.changed.add(CHANGED)
+    await store_origins.create(tx, created)
+    tx.changed.add(name_of(created.id))
     return created
 
 
@@ -221,7 +222,8 @@ async def change(
     after = await actions.update(tx, actor, before, changes)
     if not changes.keys().isdisjoint(("hostname", "aliases")):
         await hostname_claims.change(tx, before, after)
-    tx.changed.add(CHANGED)
+    await store_origins.change(tx, before, after)
+    tx.changed.add(name_of(after.id))
     return after
 
 
@@ -231,7 +233,13 @@ async def remove(
     """Delete a store. See actions.remove."""
     before = await actions.remove(tx, actor, STORES, record_id, expected)
     await hostname_claims.give_up(tx, actor.owner_id, hostname_claims.of(before))
-    tx.changed.add(CHANGED)
+    store_origins.remove(tx, before)
+    tx.changed.add(name_of(before.id))
+
+
+def name_of(store_id: str) -> str:
+    """Return the name of a store in Tx.changed."""
+    return f"{CHANGED}:{store_id}"
 
 
 def rules(draft: Draft) -> list[Fault]:

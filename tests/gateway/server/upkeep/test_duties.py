@@ -127,7 +127,7 @@ reviews review_claims review_totals ebooks store_hosts customers customer_emails
 customer_identities coupon_codes coupon_uses discount_modals modal_coupons person_erasures
 two_factors recovery_codes import_lines import_faults import_faulty_lines import_keys imported_ids
 images product_images
-reserved_hosts
+store_origins reserved_hosts
 """.split()  # noqa: SIM905 - fifty names read better so
 )
 """Records until they are deleted, what goes with its record, totals, and one row a webhook, an
