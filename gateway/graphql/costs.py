@@ -26,6 +26,9 @@ VALUES = 20_000
 """Values of fields in a response: the objects of lists times their fields."""
 INTROSPECTED = 60_000
 """Values in the response of an operation that reads nothing but the schema."""
+COMPLETED = 60_000
+"""Values in a response with those of lists without pages, whose size no document tells. A page of
+100 products with 50 images and 50 categories each has as many."""
 WEIGHED = 1_000
 """Values that one request may have; each further thousand counts as a request more."""
 WHOLE: Mapping[str, int] = {"categories": 1_000}
@@ -45,7 +48,7 @@ class Cost(NamedTuple):
     @property
     def weight(self) -> int:
         """The number of requests that the operation counts as."""
-        return max(1, -(-self.values // WEIGHED))
+        return weight_of(self.values)
 
     def must_be_affordable(self, *, introspection: bool) -> None:
         """Raise query_too_complex. `introspection`: the operation reads nothing but the schema."""
@@ -62,6 +65,11 @@ class Cost(NamedTuple):
                 f"The response may hold {_shown(self.values)} values; the limit is "
                 f"{most}. Ask for smaller pages or fewer fields.",
             )
+
+
+def weight_of(values: int) -> int:
+    """Return the number of requests that a response with so many values counts as."""
+    return max(1, -(-values // WEIGHED))
 
 
 class VaryingField(NamedTuple):

@@ -1,6 +1,6 @@
 """Reads the operation that a request asks for, and executes it within a time limit.
 
-It executes as graphql-core does, but completes a long list in parts, between which the event loop
+It executes as graphql-core does, but completes long lists in parts, between which the event loop
 serves others.
 It is one module because a request's operation is read for its execution alone.
 """
@@ -8,7 +8,7 @@ It is one module because a request's operation is read for its execution alone.
 import asyncio
 import inspect
 from collections.abc import Iterable, Mapping
-from contextlib import nullcontext
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,23 +16,27 @@ from aiohttp import web
 from graphql import (
     ExecutionResult,
     GraphQLError,
+    GraphQLObjectType,
     GraphQLOutputType,
     GraphQLResolveInfo,
     OperationDefinitionNode,
     OperationType,
 )
-from graphql.execution.collect_fields import FieldDetailsList
+from graphql.execution.collect_fields import FieldDetailsList, GroupedFieldSet
 from graphql.execution.executor_throwing_on_incremental import ExecutorThrowingOnIncremental
 from graphql.pyutils import AwaitableOrValue, Path
 
-from gateway.graphql.errors import ADVICE
+from gateway.graphql.costs import COMPLETED, WEIGHED, weight_of
+from gateway.graphql.errors import ADVICE, too_complex
 from gateway.graphql.parsed_documents import Documents, Invalid, Known, of_refusal
-from gateway.graphql.request_checks import count
-from gateway.graphql.request_context import RequestContext
+from gateway.graphql.request_checks import count, owe
+from gateway.graphql.request_context import PART, Pace, RequestContext
 from gateway.records.errors import Fault, Refusal
 from gateway.records.values.strictjson import Digits, InvalidJson, decode
 from gateway.server.http import bodies
 from gateway.server.http.account_turns import EXECUTING, PARSING, turn
+from outbox.database.fair_limit import Crowded, Place
+from outbox.database.transaction import asker
 
 JSON = "application/json"
 IN_TURN_BYTES = 8_192
@@ -163,7 +167,7 @@ async def run(
         count(visit.request, REFUSED_WEIGHT - 1)
         return _rejected(invalid.errors, invalid.outcome)
     operation = known.operation(request.operation)
-    kind = "unknown" if operation is None else operation.operation.value
+    kind, weight = "unknown" if operation is None else operation.operation.value, 1
     if operation is not None:
         if reads_only and operation.operation is not OperationType.QUERY:
             raise Refusal(
@@ -176,26 +180,91 @@ async def run(
         if weight > 1:
             count(visit.request, weight - 1)
             visit.in_parts()
-    try:
-        async with (
-            turn(visit.request, EXECUTING) if visit.paced else nullcontext(),
-            asyncio.timeout(SECONDS),
-        ):
-            result = await _execute(documents, known, operation, visit, request)
-    except TimeoutError:
-        result = ExecutionResult(None, [of_refusal(_late(kind, visit))])
+    async with Course(visit, kind, weight) as course:
+        try:
+            async with course.deadline:
+                result = await _execute(documents, known, operation, course, request)
+        except TimeoutError:
+            result = ExecutionResult(None, [of_refusal(course.late())])
     if isinstance(result, list):
         return _rejected(result, "rejected_parse", kind)
     return Outcome(result, True, kind, "error" if result.errors else "ok", known.deprecated)
 
 
-def _late(kind: str, visit: RequestContext) -> Refusal:
-    """Return the refusal of an operation that takes too long."""
-    message = f"The operation took longer than {SECONDS:g} seconds."
-    if kind != OperationType.MUTATION.value or not visit.wrote:
-        return Refusal("execution_timeout", message)
-    message = f"{message} It may have been written. {ADVICE}"
-    return Refusal("outcome_unknown", message, facts={"retry_after": 1})
+class Course:
+    """The execution of an operation, whose response may become larger than its document tells.
+
+    Only an object knows the size of a list without pages, such as the images of a product.
+    """
+
+    def __init__(self, visit: RequestContext, kind: str, weight: int) -> None:
+        """`weight`: the requests that the operation has counted as."""
+        self.visit = visit
+        self.pace = Pace(self._go_on)
+        self.deadline: asyncio.Timeout
+        self._kind = kind
+        self._weight = weight
+        # The address: later the request belongs to the owner of its store.
+        self._asker = asker()
+        self._held = AsyncExitStack()
+        self._ended_by: Refusal | Crowded | None = None
+
+    async def __aenter__(self) -> "Course":
+        if self.visit.paced:
+            await self._held.enter_async_context(self._place())
+        self.deadline = asyncio.timeout(SECONDS)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.pace.end()
+        await self._held.aclose()
+        self._count(self.pace.values)
+
+    def late(self) -> Refusal:
+        """Return the refusal of an operation that was ended. Raises Crowded."""
+        if isinstance(self._ended_by, Crowded):
+            raise self._ended_by
+        refusal = self._ended_by or Refusal(
+            "execution_timeout", f"The operation took longer than {SECONDS:g} seconds."
+        )
+        if self._kind != OperationType.MUTATION.value or not self.visit.wrote:
+            return refusal
+        message = f"{refusal.message} It may have been written. {ADVICE}"
+        return Refusal("outcome_unknown", message, facts={"retry_after": 1})
+
+    async def _go_on(self, values: int) -> None:
+        """Count what has been completed, and wait for a turn when it is much."""
+        self._count(values)
+        now, deadline = asyncio.get_running_loop().time, self.deadline
+        try:
+            if values > COMPLETED:
+                raise too_complex(
+                    "cost",
+                    f"The response holds more than {COMPLETED} values. "
+                    "Ask for smaller pages or fewer fields.",
+                )
+            # A mutation that has written is not refused any more.
+            if self._weight > 1 and not self.visit.paced and not self.visit.wrote:
+                self.visit.in_parts()
+                rest = (deadline.when() or now()) - now()
+                deadline.reschedule(None)
+                await self._held.enter_async_context(self._place())
+                deadline.reschedule(now() + rest)
+        except (Refusal, Crowded) as error:
+            self._ended_by = error
+            deadline.reschedule(now())
+            await asyncio.Event().wait()
+
+    def _place(self) -> Place:
+        """Return a block with one of the turns at large responses."""
+        return self.visit.request.app[EXECUTING].place(self._asker)
+
+    def _count(self, values: int) -> None:
+        """Count the requests beyond those that the operation has counted as."""
+        if values > self._weight * WEIGHED:
+            weight = weight_of(values)
+            owe(self.visit.request, weight - self._weight)
+            self._weight = weight
 
 
 def _rejected(errors: list[GraphQLError], outcome: str, kind: str = "unknown") -> Outcome:
@@ -206,17 +275,18 @@ async def _execute(
     documents: Documents,
     known: Known,
     operation: OperationDefinitionNode | None,
-    visit: RequestContext,
+    course: Course,
     request: OperationRequest,
 ) -> ExecutionResult | list[GraphQLError]:
     """Return the result, or the errors of the variables or of the operation's name."""
+    introspects = operation is not None and known.introspects(operation)
     executor = Executor.build(
-        known.schema, known.document, None, visit, request.variables, request.operation,
-        hide_suggestions=True,
+        known.schema, known.document, None, course.visit, request.variables, request.operation,
+        hide_suggestions=True, pace=None if introspects else course.pace,
     )  # fmt: skip
     if isinstance(executor, list):
         return executor
-    if operation is not None and known.introspects(operation):
+    if introspects:
         # A thread computes it, because it takes long; the loop serves others meanwhile.
         async with documents.introspecting:
             result: Any = await asyncio.to_thread(executor.execute_operation)
@@ -226,10 +296,6 @@ async def _execute(
         result = await result
     assert isinstance(result, ExecutionResult)
     return result
-
-
-PART = 100
-"""Objects of a list that are completed in one turn of the event loop."""
 
 
 class From(Path):
@@ -249,6 +315,26 @@ class From(Path):
 class Executor(ExecutorThrowingOnIncremental):
     """The executor of this door; its result does not differ from the library's."""
 
+    def __init__(self, *args: Any, pace: Pace | None, **kwargs: Any) -> None:
+        """`pace`: None for an operation that a thread executes."""
+        super().__init__(*args, **kwargs)
+        self._pace = pace
+
+    def execute_fields(
+        self,
+        parent_type: GraphQLObjectType,
+        source_value: Any,
+        path: Path | None,
+        grouped_field_set: GroupedFieldSet,
+        position_context: None,
+    ) -> AwaitableOrValue[dict[str, Any]]:
+        """Complete the fields of an object, and count their values."""
+        if self._pace is not None:
+            self._pace.values += len(grouped_field_set)
+        return super().execute_fields(
+            parent_type, source_value, path, grouped_field_set, position_context
+        )
+
     def complete_iterable_value(
         self,
         item_type: GraphQLOutputType,
@@ -258,20 +344,22 @@ class Executor(ExecutorThrowingOnIncremental):
         items: Iterable[Any],
         position_context: None,
     ) -> AwaitableOrValue[list[Any]]:
-        """Complete a list; the event loop serves others between the parts of a long one."""
-        whole = super().complete_iterable_value
-        if not isinstance(items, list) or len(items) <= PART:
-            return whole(item_type, field_details_list, info, path, items, position_context)
+        """Complete a list, at once or in the turns that its operation has for it."""
+        whole, pace = super().complete_iterable_value, self._pace
+        objects = items if isinstance(items, list) else [*items]
+        if pace is None or pace.take(len(objects)):
+            return whole(item_type, field_details_list, info, path, objects, position_context)
 
         async def parts() -> list[Any]:
             completed: list[Any] = []
-            for first in range(0, len(items), PART):
+            for first in range(0, len(objects), PART):
+                some = objects[first : first + PART]
+                await pace.wait(len(some))
                 part = whole(
-                    item_type, field_details_list, info, From(*path).item(first),
-                    items[first : first + PART], position_context,
+                    item_type, field_details_list, info, From(*path).item(first), some,
+                    position_context,
                 )  # fmt: skip
                 completed += await part if inspect.isawaitable(part) else part
-                await asyncio.sleep(0)
             return completed
 
         return parts()

@@ -50,13 +50,23 @@ async def admit(request: web.Request) -> None:
 
 def count(request: web.Request, requests: int = 1) -> None:
     """Count requests of this session or address. Raises rate_limited."""
+    limit = request.app[LIMITS].visit(*_visitor_of(request), requests)
+    if limit is not None:
+        request[RATE_LIMIT] = limit
+
+
+def owe(request: web.Request, requests: int) -> None:
+    """Count what a response turns out to be; the requests that follow pay for it."""
+    request.app[LIMITS].visit_more(*_visitor_of(request), requests)
+
+
+def _visitor_of(request: web.Request) -> tuple[str | None, str]:
+    """Return the session, None without one, and the address."""
     cookies = cookies_of(request)
     token = cookies.bearer or cookies.auth or next(iter(cookies.carts), None)
     # A digest, because a client chooses the length of its token.
     session = token and hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()[:32]
-    limit = request.app[LIMITS].visit(session, share_of(request[CLIENT].address), requests)
-    if limit is not None:
-        request[RATE_LIMIT] = limit
+    return session, share_of(request[CLIENT].address)
 
 
 # A change of behaviour that the schema cannot express gets a date in RELEASES.

@@ -3,10 +3,11 @@
 A loader is a domain unit `async (tx, keys, …) -> mapping of values by key`. Fields that are
 resolved together ask for one key each; the units then run once, with all keys, on one snapshot.
 
-It is one module because units, visitor and cookies of a request end together.
+It is one module because units, lists, visitor and cookies of a request end together.
 """
 
 import asyncio
+from collections import deque
 from collections.abc import Awaitable, Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -36,7 +37,8 @@ V = TypeVar("V")
 Unit = Callable[..., Awaitable[Mapping[str, V]]]
 _Batch = tuple[Unit[Any], tuple[str, ...], tuple[Hashable, ...]]
 PART = 100
-"""Fields that get what was loaded for them in one turn of the event loop."""
+"""What one request completes in a turn of the event loop: objects of lists, and fields that get
+what was loaded for them."""
 TICKS = 3
 """Turns of the event loop to wait for more keys: fields of one level resume a few turns apart."""
 
@@ -112,6 +114,72 @@ async def _together(tx: Tx, batches: Sequence[_Batch]) -> list[Any]:
         except Refusal as refusal:
             results.append(refusal)
     return results
+
+
+class Pace:
+    """The objects that an operation may complete in this turn, and the lists that wait.
+
+    The library completes a list in one synchronous call, with all lists inside of it. So the lists
+    beyond PART objects wait here, and go on in the order in which they came.
+    """
+
+    def __init__(self, goes_on: Callable[[int], Awaitable[None]]) -> None:
+        """`goes_on` is awaited before each further turn, with the values completed so far."""
+        self.values = 0
+        """Values of fields in the response so far."""
+        self._goes_on = goes_on
+        self._left = PART
+        self._waiting: deque[tuple[asyncio.Future[None], int]] = deque()
+        self._giving: asyncio.Task[None] | None = None
+        self._ended = False
+
+    def take(self, objects: int) -> bool:
+        """Return whether a list of so many objects may be completed now."""
+        # While lists wait, only those of them go on that get a turn.
+        if objects and (objects > self._left or self._giving is not None):
+            return False
+        self._left -= objects
+        return True
+
+    async def wait(self, objects: int) -> None:
+        """Wait for a turn with so many objects, at most PART."""
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        if self._ended:
+            turn.cancel()
+        else:
+            self._waiting.append((turn, objects))
+            if self._giving is None:
+                self._giving = asyncio.create_task(self._give())
+        await turn
+
+    async def end(self) -> None:
+        """End what still waits, because the operation has ended."""
+        self._ended = True
+        for turn, _ in self._waiting:
+            turn.cancel()
+        if self._giving is not None:
+            self._giving.cancel()
+            await asyncio.gather(self._giving, return_exceptions=True)
+
+    async def _give(self) -> None:
+        """Give turns until no list waits and the last ones that got a turn are completed."""
+        given = PART
+        while given or self._waiting:
+            await self._goes_on(self.values)
+            given = self._give_turns()
+            # The lists are completed in the next turn, in which further ones may begin to wait.
+            await asyncio.sleep(0)
+        self._left, self._giving = PART, None
+
+    def _give_turns(self) -> int:
+        """Let the first lists go on, together with at most PART objects; return how many."""
+        given = 0
+        while self._waiting and given + self._waiting[0][1] <= PART:
+            turn, objects = self._waiting.popleft()
+            if not turn.done():
+                turn.set_result(None)
+                given += objects
+        return given
 
 
 FAULTY = frozenset(

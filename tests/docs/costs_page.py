@@ -29,7 +29,7 @@ from gateway.domain.sales import document_lines, logos
 from gateway.domain.storefront.catalogue import word_search
 from gateway.domain.storefront.stores import host_proofs
 from gateway.domain.webhooks import deliveries, delivery_search, file_text
-from gateway.graphql import costs, document_limits, execution
+from gateway.graphql import costs, document_limits, execution, request_context
 from gateway.mcp import calls, results
 from gateway.records import cascades, digests, exports, finding, included, query
 from gateway.rest import batches, lists
@@ -68,7 +68,8 @@ BOUNDS: Mapping[str, float] = {
     "open_imports": import_jobs.MOST_OPEN, "file_webhooks": file_text.MOST,
     "webhook_file": file_text.MOST_BYTES // 1024, "examinations": EXAMINATIONS,
     "logo": logos.MOST_BYTES // MIB,
-    "cost": costs.COST, "anonymous": bodies.ANONYMOUS_BYTES // 1024, "parts": digests.PARTS,
+    "cost": costs.COST, "completed": costs.COMPLETED,
+    "anonymous": bodies.ANONYMOUS_BYTES // 1024, "parts": digests.PARTS,
     "snapshot_bytes": snapshot_steps.MOST_BYTES // 1024,
     "proofs": host_proofs.AT_ONCE, "lookup": host_lookups.SECONDS,
     "counted": replays.COUNTED, "running": replays.MOST_RUNNING, "hashes": passwords.WAITING_MOST,
@@ -90,7 +91,7 @@ BOUNDS: Mapping[str, float] = {
     "names": directory.PAGE, "lists_each": account_turns.LISTS_EACH,
     "files_wait": account_turns.FILES_WAITING,
     "operations_each": account_turns.OPERATIONS_EACH, "weighed": costs.WEIGHED,
-    "part": execution.PART,
+    "part": request_context.PART,
     "file_weight": customer_page.FILE_WEIGHT, "niceness": encoder.NICENESS,
     "soon": host_proofs.SOON // MINUTE, "ends": host_proofs.ENDS // DAY,
     "resets": password_resets.MOST, "tokens": access_tokens.MOST,

@@ -209,6 +209,13 @@ class RateLimits:
             return f'"storefront";r={int(rest)};t=60', policy
         raise self._exceeded("storefront", f"{own.depth:g} requests per minute", wait)
 
+    def visit_more(self, session: str | None, address: str, requests: int) -> None:
+        """Count what a storefront response turned out to be, as `visit` does."""
+        own, shared = self._visits[1], self._visits[WORTHS[-1]]
+        own.owe(address if session is None else f"{address} {session}", requests)
+        if session is not None:
+            shared.owe(address, requests)
+
     def sign_in(self, address: str) -> None:
         """Count a sign-in attempt from an address and its networks.
 
