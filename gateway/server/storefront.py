@@ -33,6 +33,8 @@ class Storefront:
     passwords: CustomerPasswords
     resets: AttemptLimit
     """How often an address may ask for new passwords and set them."""
+    exports: AttemptLimit
+    """How often a customer may export their data."""
     networks: NetworkDigests
     carts: CartTokens
     carts_per_day: int
@@ -66,6 +68,9 @@ def build_storefront(
     resets = AttemptLimit(
         db.clock, 20, 900.0, "Too many requests for new passwords; try again later.", keep
     )
+    exports = AttemptLimit(
+        db.clock, 5, 900.0, "Too many exports of your data; try again later.", keep
+    )
     unpaid = UnpaidLimits(
         limits.unpaid_orders_per_email,
         limits.unpaid_orders_per_address,
@@ -78,6 +83,7 @@ def build_storefront(
         tokens=TokenRing(ring),
         passwords=CustomerPasswords(db, passwords, limits.password_tries, keep),
         resets=resets,
+        exports=exports,
         networks=NetworkDigests(ring),
         carts=carts,
         carts_per_day=limits.carts_per_day,

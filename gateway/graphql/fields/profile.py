@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gateway.domain.storefront.orders import order_addresses
-from gateway.domain.storefront.privacy import customer_erasure
+from gateway.domain.storefront.privacy import customer_erasure, customer_export
 from gateway.domain.storefront.sign_in import account_changes, customer_passwords
 from gateway.domain.storefront.visitors import customers
 from gateway.domain.storefront.visitors.shopper import Shopper
@@ -80,7 +80,8 @@ async def delete_address(visit: RequestContext, args: Args) -> Payload:
 async def export(visit: RequestContext, args: Args) -> Payload:
     """Return all data of the customer."""
     visitor = await _customer(visit, args)
-    return {"data": await visit.read(customer_erasure.export, visitor), "success": True}
+    visit.storefront.exports.begin(visitor.must_be_customer())
+    return {"data": await customer_export.export(visit.read, visitor), "success": True}
 
 
 async def delete_account(visit: RequestContext, args: Args) -> Payload:

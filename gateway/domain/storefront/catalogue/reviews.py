@@ -106,9 +106,9 @@ insert into review_claims (product_id, customer_id, record_id) values ($1, $2, $
 on conflict (product_id, customer_id) do nothing
 """
 _OF_CUSTOMER = """
-select r.product_id, p.name, r.stars, r.text, r.status, r.created_at from reviews r
+select r.id, r.product_id, p.name, r.stars, r.text, r.status, r.created_at from reviews r
 left join products p on p.id = r.product_id
-where r.customer_id = $1 order by r.created_at, r.id
+where r.customer_id = $1 and (r.created_at, r.id) > ($2, $3) order by r.created_at, r.id limit $4
 """
 _EMAIL = re.compile(r"[^\s@]+@[^\s@]+")
 _WRITTEN = "select 1 from reviews where customer_id = $1 and product_id = $2 limit 1"
@@ -185,16 +185,23 @@ async def shown(tx: Tx, visitor: Shopper, product_id: str) -> Record:
     return product
 
 
-async def export(tx: Tx, customer_id: str) -> list[dict[str, Any]]:
-    """Return the reviews of a customer for the export of personal data, the oldest first."""
-    return [
+async def written(
+    tx: Tx, customer_id: str, after: Place, most: int
+) -> tuple[list[dict[str, Any]], Place | None]:
+    """Return the next reviews of a customer for the export of personal data, the oldest first.
+
+    The place is that of the last one; None when no more follow.
+    """
+    rows = await tx.all(_OF_CUSTOMER, customer_id, after.at, after.record_id, most)
+    shown = [
         {
             "productId": row["product_id"], "product": row["name"], "stars": row["stars"],
             "text": row["text"], "status": row["status"],
             "createdAt": dates.show(row["created_at"]),
         }
-        for row in await tx.all(_OF_CUSTOMER, customer_id)
+        for row in rows
     ]  # fmt: skip
+    return shown, Place(rows[-1]["created_at"], rows[-1]["id"]) if len(rows) == most else None
 
 
 def _written_already() -> Refusal:

@@ -1,4 +1,4 @@
-"""Exports and erases the personal data of a customer (LGPD, articles 18 and 19).
+"""Erases the personal data of a customer (LGPD, articles 18 and 19).
 
 Erasure deletes the account with its password, sessions, addresses, identities, mails and cart.
 Orders stay, because the law requires records of sales, but without name, email, phone, address and
@@ -25,9 +25,6 @@ from gateway.domain.contacts.contacts import CONTACTS
 from gateway.domain.contacts.person_erasures import Person
 from gateway.domain.sales import order_mails
 from gateway.domain.sales.orders import ORDERS
-from gateway.domain.storefront.carts.contents import current
-from gateway.domain.storefront.catalogue import reviews
-from gateway.domain.storefront.orders import order_addresses
 from gateway.domain.storefront.visitors import customers
 from gateway.domain.storefront.visitors.customers import CUSTOMERS, TAG
 from gateway.domain.storefront.visitors.shopper import Shopper
@@ -35,7 +32,6 @@ from gateway.records import actions, audit, cascades, store
 from gateway.records.audit import Actor
 from gateway.records.errors import Refusal
 from gateway.records.record import Record
-from gateway.records.values import dates
 from gateway.records.values.emails import earlier_fold, fold_email, spellings
 from gateway.records.values.strictjson import dumps
 from outbox.database.transaction import Tx
@@ -45,47 +41,8 @@ _ELSEWHERE = """
 select 1 as found from customer_emails e join customers c on c.id = e.record_id
 where e.value in ($1, $2) and c.owner_id = $3 limit 1
 """
-_IDENTITIES = """
-select issuer, subject, created_at from customer_identities where customer_id = $1
-order by created_at, issuer
-"""
-_SESSIONS = """
-select created_at, expires_at from customer_sessions where customer_id = $1 order by created_at, id
-"""
 _CART = "delete from carts where store_id = $1 and customer_id = $2"
 _NOTE = "The customer erased their account in the store; decide whether this contact stays."
-
-
-async def export(tx: Tx, visitor: Shopper) -> str:
-    """Return all data of the customer who is signed in, as JSON. Raises unauthenticated."""
-    customer = await customers.own(tx, visitor)
-    data: Mapping[str, Any] = {
-        "store": {"name": visitor.store["name"], "hostname": visitor.store["hostname"]},
-        "account": {
-            name: customer.shown(name)
-            for name in (
-                "id", "name", "email", "phone", "emailVerified", "acceptsMarketing", "createdAt",
-                "updatedAt",
-            )
-        },
-        "addresses": await order_addresses.listed(tx, customer.id),
-        "identities": [
-            {"issuer": row["issuer"], "subject": row["subject"],
-             "linkedAt": dates.show(row["created_at"])}
-            for row in await tx.all(_IDENTITIES, customer.id)
-        ],
-        "sessions": [
-            {"startedAt": dates.show(row["created_at"]), "endsAt": dates.show(row["expires_at"])}
-            for row in await tx.all(_SESSIONS, customer.id)
-        ],
-        "cart": [
-            {"title": item.product.name, "quantity": item.line.quantity}
-            for item in (await current(tx, visitor)).items
-        ],
-        "orders": await _export_orders(tx, customer.owner_id, customer.id),
-        "reviews": await reviews.export(tx, customer.id),
-    }  # fmt: skip
-    return json.encode(data).decode()
 
 
 async def erase_own(tx: Tx, visitor: Shopper, checked: str | None) -> None:
@@ -194,10 +151,6 @@ ORDERS_AT_ONCE = 20
 """Orders of each kind that a request takes the person out of itself."""
 ERASED_NAME = "Erased customer"
 ERASED_EMAIL = "erased@invalid.invalid"
-EXPORTED = (
-    "number", "status", "createdAt", "items", "subtotal", "discount", "shipping", "total",
-    "currency", "name", "email", "phone", "document", "address", "paymentMethod", "notes",
-)  # fmt: skip
 _OF_GUEST = """
 select id from orders
 where owner_id = $1 and email_folded = $2 and store_id = $3 and customer_id is null
@@ -206,17 +159,6 @@ order by created_at, id
 _OF_CUSTOMER = (
     "select id from orders where owner_id = $1 and customer_id = $2 order by created_at, id"
 )
-
-
-async def _export_orders(tx: Tx, owner_id: str, customer_id: str) -> list[dict[str, Any]]:
-    """Return the orders of a customer, the oldest first; amounts are in BRL."""
-    orders = []
-    for row in await tx.all(_OF_CUSTOMER, owner_id, customer_id):
-        order = await store.fetch(tx, ORDERS, row["id"])
-        if order is not None:
-            record = Record(ORDERS, order)
-            orders.append({name: record.shown(name) for name in EXPORTED})
-    return orders
 
 
 async def _anonymise_orders(tx: Tx, actor: Actor, subject: str, sql: str, *args: str) -> int:
