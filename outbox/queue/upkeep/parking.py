@@ -160,9 +160,14 @@ async def remove(db: Database, webhook_id: str, also: Also = nothing) -> Removed
     """
     patience.set(None)
     await db.write(stop, webhook_id)
+    cancelled, more = 0, True
+    while more:
+        more, ended = await db.write(_cancel, webhook_id)
+        tell_cancelled(db, webhook_id, ended)
+        cancelled += ended
+    # Not before: a webhook that somebody activates meanwhile keeps its counts.
     while await db.write(_remove_counts, webhook_id):
         pass
-    cancelled = 0
     while True:
         result, ended, sending = await db.write(_remove, webhook_id, also, cancelled)
         tell_cancelled(db, webhook_id, ended)
@@ -208,6 +213,16 @@ async def stop(tx: Tx, webhook_id: str) -> None:
     await tx.run("update lanes set active = false where webhook_id = $1", webhook_id)
 
 
+async def _cancel(tx: Tx, webhook_id: str) -> tuple[bool, int]:
+    """Cancel a batch of a stopped webhook; return whether more may be left, and how many it was."""
+    # A fan-out that skipped its turn because of this lock runs after this commit.
+    tx.wake = True
+    await lanes.lock(tx, [webhook_id])
+    if await tx.one(STILL_INACTIVE, webhook_id) is None:
+        return False, 0
+    return await _end_some(tx, webhook_id, deleted_webhooks.REASON)
+
+
 async def _remove_counts(tx: Tx, webhook_id: str) -> bool:
     """Delete counts of a stopped webhook; return whether some may be left."""
     await lanes.lock(tx, [webhook_id])
@@ -221,7 +236,6 @@ async def _remove(tx: Tx, webhook_id: str, also: Also, before: int) -> tuple[Ste
 
     `before` is how many were cancelled in earlier transactions.
     """
-    # A fan-out that skipped its turn because of this lock runs after this commit.
     tx.wake = True
     await lanes.lock(tx, [webhook_id])
     if await tx.one(STILL_INACTIVE, webhook_id) is None:

@@ -100,6 +100,34 @@ async def test_a_deleted_webhook_leaves_its_log_and_nothing_unfinished(db: Datab
     assert not await parking.remove(db, webhook_id)
 
 
+class Activating:
+    """A database in which a webhook is activated after the first batch of its removal."""
+
+    def __init__(self, db: Database, webhook_id: str) -> None:
+        self._db = db
+        self._webhook_id = webhook_id
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._db, name)
+
+    async def write(self, unit: Any, *args: Any) -> Any:
+        result = await self._db.write(unit, *args)
+        if [row for row in await seen(self._db) if row[0] == "cancelled"]:
+            await parking.activate(self._db, self._webhook_id, "all")
+        return result
+
+
+async def test_a_webhook_that_is_activated_during_its_removal_keeps_its_counts(
+    db: Database,
+) -> None:
+    webhook_id = await paused(db, *[("a", False)] * (parking.BATCH + 5))
+    await db.write(attempt_counts.count_fan_out, (), (), {webhook_id: 1})
+    activating: Any = Activating(db, webhook_id)
+    assert await parking.remove(activating, webhook_id) is None
+    assert await db.read(webhooks.one, webhook_id) is not None
+    assert await db.read(rows, "select 1 as one from figures where subject_id = $1", webhook_id)
+
+
 @POSTGRES
 async def test_a_deleted_webhook_keeps_no_counts_from_fan_out(db: Database) -> None:
     webhook_id = await paused(db)
