@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from gateway.domain.storefront.privacy.customer_export import MOST_BYTES, PAGE
+from gateway.domain.storefront.catalogue import reviews
+from gateway.domain.storefront.privacy.customer_export import BEGIN, MOST_BYTES, PAGE
 from outbox.database.transaction import Database, Tx
 from tests.gateway.graphql.test_reads import review
 from tests.support.carts import sell
 from tests.support.checkouts import ordered, put, sign_up
 from tests.support.counted import Counted
+from tests.support.drain import rows
 from tests.support.shop import Answer, Browser, Shop, opened
+from tests.support.work import worked
 
 MEMBERS = ["store", "account", "addresses", "identities", "sessions", "cart", "orders", "reviews"]
 
@@ -37,19 +40,19 @@ async def buyer(shop: Shop) -> tuple[Browser, str]:
     return browser, product
 
 
-async def repeat(shop: Shop, count: int, **columns: Any) -> None:
-    """Give the only customer so many more orders like the first one, each a second later."""
+async def repeat(shop: Shop, count: int, table: str = "orders", **columns: Any) -> None:
+    """Give the only customer so many more rows like the first one, each a second later."""
 
     async def unit(tx: Tx) -> None:
-        row = await tx.one("select * from orders order by created_at limit 1")
+        row = await tx.one(f"select * from {table} order by created_at limit 1")
         assert row is not None
         names = list(row.keys())
         holes = ", ".join(f"${n}" for n in range(1, len(names) + 1))
-        sql = f"insert into orders ({', '.join(names)}) values ({holes})"
+        sql = f"insert into {table} ({', '.join(names)}) values ({holes})"
         for n in range(1, count + 1):
             new = dict(row) | columns
-            new |= {"id": tx.new_id(), "number": f"N-{n}"}
-            new |= {"created_at": row["created_at"] + n * 1_000_000}
+            new |= {"id": tx.new_id(), "created_at": row["created_at"] + n * 1_000_000}
+            new |= {"number": f"N-{n}"} if table == "orders" else {}
             await tx.run(sql, *(new[name] for name in names))
 
     await shop.db.write(unit)
@@ -71,6 +74,18 @@ async def test_orders_and_reviews_are_read_a_few_at_a_time(db: Database) -> None
             numbers = [order["number"] for order in data["orders"]]
             assert numbers[1:] == [f"N-{n}" for n in range(1, more + 1)]
         assert units[1] - units[0] == 5
+
+
+async def test_a_page_of_reviews_costs_what_it_has(db_url: str) -> None:
+    async with worked(db_url) as served, opened(served) as shop:
+        browser, product = await buyer(shop)
+        assert (await review(browser, product)).data
+        await repeat(shop, 600, "reviews")
+        row, *_ = await shop.db.read(rows, "select customer_id from reviews")
+        served.units.clear()
+        page, place = await served.write(reviews.written, row["customer_id"], BEGIN, PAGE)
+        assert (len(page), place is None) == (PAGE, False)
+        assert served.most() < 1_000
 
 
 async def test_an_export_that_becomes_too_large_ends_and_says_so(shop: Shop) -> None:
