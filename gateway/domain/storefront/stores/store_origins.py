@@ -10,14 +10,14 @@ from msgspec import json
 
 from gateway.records.record import Record
 from gateway.records.values import hostnames
-from outbox.database.sql import IDS, insert, items
+from outbox.database.sql import insert
 from outbox.database.transaction import Tx
 
 CHANGED = "origin"
 """What Tx.changed says of an origin that a store lists, or lists no longer, before its digest."""
 _DIGEST_BYTES = 12
 """As long as an id: many names of changes fit into one signal between processes."""
-_DROP = f"delete from store_origins where value in {IDS} and record_id = $2"
+_DROP = "delete from store_origins where record_id = $1"
 # From one owner to the next, until one is enabled: a disabled one may have any number of stores.
 # Scalar queries, because PostgreSQL could join all users.
 _ENABLED = "(select 1 from users u where u.id = o.owner_id and u.disabled_at is null)"
@@ -45,12 +45,18 @@ def listed(store: Record) -> frozenset[str]:
 
 async def create(tx: Tx, created: Record) -> None:
     """List what a new store allows."""
-    await _replace(tx, created, frozenset())
+    await _list(tx, created)
+    tx.changed.update(map(name_of, listed(created)))
 
 
 async def change(tx: Tx, before: Record, after: Record) -> None:
-    """List what a store allows now, in place of what it allowed."""
-    await _replace(tx, after, listed(before))
+    """List what a store allows now, in place of what the table has of it."""
+    had, has = listed(before), listed(after)
+    if had or has:
+        # All of its rows, because a node of the version before writes stores without them.
+        await tx.run(_DROP, after.id)
+        await _list(tx, after)
+        tx.changed.update(map(name_of, had ^ has))
 
 
 def remove(tx: Tx, before: Record) -> None:
@@ -76,12 +82,7 @@ def name_of(origin: str) -> str:
     return f"{CHANGED}:{digest.hexdigest()}"
 
 
-async def _replace(tx: Tx, store: Record, had: frozenset[str]) -> None:
-    has = listed(store)
-    gone, new = sorted(had - has), sorted(has - had)
-    if gone:
-        await tx.run(_DROP, items(gone), store.id)
-    if new:
-        rows = [(origin, store.owner_id, store.id) for origin in new]
+async def _list(tx: Tx, store: Record) -> None:
+    if origins := sorted(listed(store)):
+        rows = [(origin, store.owner_id, store.id) for origin in origins]
         await insert(tx, "store_origins", ("value", "owner_id", "record_id"), rows)
-    tx.changed.update(map(name_of, (*gone, *new)))

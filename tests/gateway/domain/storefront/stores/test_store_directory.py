@@ -10,7 +10,7 @@ import pytest
 
 from gateway.domain.storefront.stores import store_directory, store_origins
 from gateway.server.config import Config, Limits
-from outbox.database.transaction import Database
+from outbox.database.transaction import Database, Tx
 from tests.support.counted import Counted
 from tests.support.rest import Reply
 from tests.support.shop import Shop, open_shop, opened
@@ -66,6 +66,18 @@ async def test_a_change_of_a_store_concerns_no_other_one(shop: Shop, counted: Co
     }
     assert await preflight(shop, PAGE) == 403
     await other.close()
+
+
+async def test_a_change_lists_what_a_node_of_the_version_before_wrote(shop: Shop) -> None:
+    async def older(tx: Tx, origins: str) -> None:
+        await tx.run("update stores set allowed_origins = $1", origins)
+
+    await shop.db.write(older, f'["{PAGE}", "{OTHER}"]')
+    await change(shop, name="Tea Shop")
+    assert await preflight(shop, OTHER) == 204
+    await shop.db.write(older, "[]")
+    await change(shop, allowedOrigins=[OTHER])
+    assert (await preflight(shop, PAGE), await preflight(shop, OTHER)) == (403, 204)
 
 
 async def test_a_store_that_ends_or_rests_allows_nothing(shop: Shop) -> None:
