@@ -216,8 +216,10 @@ class Course:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await self.pace.end()
-        await self._held.aclose()
+        try:
+            await self.pace.end()
+        finally:
+            await self._held.aclose()
         self._count(self.pace.values)
 
     def late(self) -> Refusal:
@@ -243,7 +245,7 @@ class Course:
                     f"The response holds more than {COMPLETED} values. "
                     "Ask for smaller pages or fewer fields.",
                 )
-            # A mutation that has written is not refused any more.
+            # A mutation that has written waits for no turn any more.
             if self._weight > 1 and not self.visit.paced and not self.visit.wrote:
                 self.visit.in_parts()
                 rest = (deadline.when() or now()) - now()

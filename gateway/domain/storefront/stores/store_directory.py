@@ -18,7 +18,7 @@ from gateway.records.errors import Refusal
 from gateway.records.record import Record
 from gateway.records.values import hostnames
 from outbox.clock import Clock
-from outbox.database.transaction import Database
+from outbox.database.transaction import Database, RequestBudget, patience
 
 KEPT_SECONDS = 0.9
 KEPT = 1_000
@@ -88,6 +88,9 @@ class RecentReads(Generic[T]):
         return entry
 
     async def _run(self, key: str, read: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        # The read of many waits for none of the places of whoever asked first, whose owner may be
+        # another one: of an operation that began in another store.
+        patience.set(RequestBudget(owner=key))
         try:
             return await read()
         except BaseException:

@@ -8,6 +8,7 @@ import pytest
 
 from gateway.domain.storefront.stores.store_directory import RecentReads
 from outbox.clock import SystemClock
+from outbox.database.transaction import RequestBudget, asker, patience
 
 
 class Source:
@@ -44,6 +45,18 @@ async def test_who_is_cancelled_leaves_the_read_to_the_others() -> None:
     assert first.cancelled()
     source.open.set()
     assert await asyncio.gather(*others, kept.get("a", source.read)) == [1, 1, 1]
+
+
+async def test_a_read_belongs_to_none_of_those_who_wait_for_it() -> None:
+    kept = RecentReads[str](SystemClock(), 600, 10)
+
+    async def read() -> str:
+        return asker()
+
+    budget = RequestBudget(waited=9.0, owner="ana")
+    patience.set(budget)
+    assert await kept.get("shop.example", read) == "shop.example"
+    assert patience.get() is budget
 
 
 async def test_a_read_that_failed_reaches_all_and_is_not_kept() -> None:
