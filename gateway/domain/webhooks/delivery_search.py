@@ -259,10 +259,12 @@ async def _round(
     before = None if seq is None else seq + bool(last)
     found = await _events(tx, actor, clock, query, before, max(size, PAGE))
     ids = [one.id for one in found.events]
-    if not ids and not seq and is_id(search):
-        # The event itself may be past its retention while its deliveries are not.
-        ids = [search.lower()]
     end = event_history.END if seq is None else seq
+    if not ids and (last or not seq) and is_id(search):
+        # The event itself may be past its retention while its deliveries are not. When it was
+        # removed after the page before, only `last` tells where that page ended.
+        ids = [search.lower()]
+        end = 0 if last else end
     places = await event_deliveries.places(tx, ids, end, last, EXAMINED + 1)
     rows, done = list[Delivery](), 0
     while done < min(len(places), EXAMINED) and len(rows) < size:

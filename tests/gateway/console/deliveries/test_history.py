@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from typing import Any
 from urllib.parse import urlencode
 
@@ -12,7 +12,7 @@ import pytest
 from aiohttp import web
 
 from outbox.database.transaction import Database, Row, Tx
-from tests.support.console import CONFIG, Guest
+from tests.support.console import CONFIG, Guest, Seen
 from tests.support.drain import Inbox, inbox
 from tests.support.site import Site, serving
 from tests.support.waiting import until
@@ -183,17 +183,21 @@ async def _listed(guest: Guest, count: int) -> bool:
     return await rows(guest, "/console/events") == count
 
 
-async def walk(guest: Guest, path: str) -> list[int]:
-    """Return how many rows each page of a list has; no row is on two pages."""
-    counts, seen, link = list[int](), set[str](), path
+async def walk(guest: Guest, path: str, before: Collection[str] = ()) -> list[int]:
+    """Return how many rows each page of a list has; no row is on two pages or `before` them."""
+    counts, seen, link = list[int](), {*before}, path
     while link:
         page = await guest.get(link)
         ids = _ids(page.html)
         counts.append(len(ids))
         assert not seen & set(ids)
         seen |= set(ids)
-        link = page.html.partition('rel="next" href="')[2].partition('"')[0].replace("&amp;", "&")
+        link = _next(page)
     return counts
+
+
+def _next(page: Seen) -> str:
+    return page.html.partition('rel="next" href="')[2].partition('"')[0].replace("&amp;", "&")
 
 
 async def test_a_search_has_pages_however_many_deliveries_an_event_has(
@@ -218,8 +222,11 @@ async def test_a_search_has_pages_however_many_deliveries_an_event_has(
     async def purge(tx: Tx) -> None:
         await tx.run("delete from events")
 
+    begun = await maria.get(f"{path}{first['event_id']}")
     await console.db.write(purge)
     assert await walk(maria, f"{path}{first['event_id']}") == [50, 50, 20]
+    # Who reads the first page before it and the next one after it gets the others once, too.
+    assert await walk(maria, _next(begun), _ids(begun.html)) == [50, 20]
 
 
 async def _rows(tx: Tx, sql: str) -> list[Row]:
