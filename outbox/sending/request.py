@@ -6,13 +6,13 @@ It is one module because what the log leaves out is what each request has.
 import binascii
 import hashlib
 import hmac
-import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Literal
 
+import msgspec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from outbox.durations import SECOND
@@ -35,6 +35,8 @@ REQUEST_ORIGIN = "WebHook-Request-Origin"
 """Who asks, in a handshake and in the deliveries after it."""
 EVERY = 11
 """The headers at the start of every request."""
+VALUES = 6
+"""Those of them whose values are stored."""
 
 MOST_CUSTOM = 10
 LONGEST_NAME = 64
@@ -287,13 +289,17 @@ def kept(headers: Sequence[Header], form: EventForm | None = None) -> Kept:
 def restored(stored: str | None, event_id: str, number: int, started_at: int) -> list[Header]:
     """Return the headers of an attempt, of its stored text and its row.
 
-    Older rows have all headers with their names.
+    Older rows have all headers with their names. Damaged ones are none: an error would hide the
+    attempt.
     """
-    parts = json.loads(stored or "[]")
-    rest = [(header[0], header[1]) for header in parts if not isinstance(header, str)]
+    try:
+        parts = msgspec.json.decode(stored or "[]", type=Kept)
+    except (ValueError, RecursionError):
+        return []
+    rest = [header for header in parts if not isinstance(header, str)]
     values = [header for header in parts if isinstance(header, str)]
-    if not values:
-        return rest
+    if len(values) != VALUES:
+        return [] if values else rest
     event, timestamp, signature, agent, version, standard = values
     own_type = [header for header in rest if header[0] == "Content-Type"]
     return [

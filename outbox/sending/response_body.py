@@ -13,6 +13,8 @@ from functools import cache
 from importlib import import_module
 from typing import Any, NamedTuple
 
+import msgspec
+
 Header = tuple[str, str]
 Undone = tuple[bytes, bool]
 """Decoded bytes, and whether they are the whole."""
@@ -54,6 +56,17 @@ class BodyText(NamedTuple):
     """Whether it shows every stored byte; those that no character stands for are U+FFFD."""
     cut: bool
     """Whether the body has more, which is not stored or not shown."""
+
+
+def stored_headers(text: str | None) -> list[Header]:
+    """Return the headers of a response from the log; none when they are damaged.
+
+    An error would hide the attempt, and come again in each search that meets it.
+    """
+    try:
+        return msgspec.json.decode(text or "[]", type=list[Header])
+    except (ValueError, RecursionError):
+        return []
 
 
 def show(headers: Sequence[Header], body: bytes, *, truncated: bool) -> BodyText:

@@ -1,6 +1,5 @@
 """Read the log of one delivery: itself, its event, its attempts; and the health of a webhook."""
 
-import json
 from dataclasses import fields
 from typing import Any, TypeVar
 
@@ -15,6 +14,7 @@ from outbox.queue.log.delivery_types import (
     Health,
 )
 from outbox.sending.request import restored
+from outbox.sending.response_body import stored_headers
 
 T = TypeVar("T")
 LATEST = 25
@@ -128,9 +128,7 @@ def _from_row(kind: type[T], row: Row) -> T:
         if name in values:
             values[name] = bool(values[name])
     if "response_headers" in values:
-        values["response_headers"] = [
-            tuple(pair) for pair in json.loads(values["response_headers"] or "[]")
-        ]
+        values["response_headers"] = stored_headers(values["response_headers"])
         values["request_headers"] = restored(
             row["request_headers"], row["event_id"], row["number"], row["started_at"]
         )

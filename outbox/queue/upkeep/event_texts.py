@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-import msgspec
-
 from outbox.database.index_plans import by_index
 from outbox.database.sql import IDS, items
 from outbox.database.transaction import Row, Tx
-from outbox.sending.response_body import show
+from outbox.sending.response_body import show, stored_headers
 
 # The sizes first: no more bodies are read than a page has.
 BODIES = """
@@ -77,14 +75,7 @@ class TextPage:
         for row in self.answers:
             headers, body = row["response_headers"], bytes(row["response_body"] or b"")
             yield headers
-            yield show(_parsed(headers), body, truncated=False).text
-
-
-def _parsed(headers: str) -> list[tuple[str, str]]:
-    try:
-        return msgspec.json.decode(headers, type=list[tuple[str, str]])
-    except (ValueError, RecursionError):
-        return []
+            yield show(stored_headers(headers), body, truncated=False).text
 
 
 async def page(tx: Tx, owner_id: str, record_id: str, place: Place, size: int) -> TextPage:

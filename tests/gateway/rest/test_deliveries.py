@@ -161,6 +161,31 @@ async def test_a_damaged_body_is_shown(api: RestApi, ana: Person) -> None:
     assert (reply.status, reply.body["body"]) == (200, "Brun\ufffd")
 
 
+DAMAGED = ["", "[", "{}", "null", "7", "[7]", '["a"]', '[["a"]]', '[["a", 7]]', "[" * 5_000]
+
+
+async def test_an_attempt_with_damaged_headers_is_shown_without_them(
+    running: tuple[RestApi, Inbox],
+) -> None:
+    api, box = running
+    ana = await api.person()
+    await hook(api, ana, f"{box.url}/in")
+    await ana.post("/api/contacts", {"name": "João"})
+    [one] = await ended(ana)
+    [whole] = (await ana.get(f"/api/deliveries/{one['id']}")).body["attempts"]
+    assert whole["requestHeaders"]
+    assert whole["responseHeaders"]
+    for column, name in (
+        ("request_headers", "requestHeaders"), ("response_headers", "responseHeaders"),
+    ):  # fmt: skip
+        for damaged in DAMAGED:
+            await change(api.db, f"update attempts set {column} = $1", damaged)
+            reply = await ana.get(f"/api/deliveries/{one['id']}")
+            assert reply.status == 200, (column, damaged)
+            whole[name] = []
+            assert reply.body["attempts"] == [whole], (column, damaged)
+
+
 async def test_a_replay_is_sent_with_the_same_id_and_bytes(
     running: tuple[RestApi, Inbox],
 ) -> None:

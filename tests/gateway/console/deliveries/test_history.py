@@ -299,3 +299,26 @@ async def test_what_was_not_sent_says_why(console: Site, maria: Guest, box: Inbo
     ended = await maria.submit(f"{path}/cancel", at=path)
     assert "It ended before its first attempt." in ended.html
     assert "starts at once" not in ended.html
+
+
+async def test_pages_show_an_attempt_with_damaged_headers_without_them(
+    console: Site, maria: Guest, box: Inbox
+) -> None:
+    key = await key_of(maria)
+    webhook = await maria.webhook(f"{box.url}/gone", "contact.created")
+    await contact(console, key)
+    await settled(maria, 1)
+    listed = await maria.get("/console/deliveries")
+    paths = (
+        f"/console/deliveries/{_ids(listed.html)[0].removeprefix('d-')}",
+        f"/console/webhooks/{webhook.id}",
+    )
+
+    async def damage(tx: Tx) -> None:
+        await tx.run("update attempts set request_headers = '[', response_headers = '['")
+
+    await console.db.write(damage)
+    for path in paths:
+        shown = await maria.get(path)
+        assert shown.status == 200, path
+        assert "410" in shown.html, path
