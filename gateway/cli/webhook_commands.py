@@ -80,13 +80,14 @@ async def apply(config: Config, arguments: Namespace, say: Say) -> None:
             raise
         try:
             # Before the rest, which takes its time or fails: nobody else has these secrets.
-            if secrets_file is not None:
-                _keep(applied.created, secrets_file)
+            failed = None if secrets_file is None else _keep(applied.created, secrets_file)
             for line in _lines(applied.plan):
                 say(tables.inert(line))
-            _tell(applied.created, secrets_file, say)
+            _tell(applied.created, None if failed else secrets_file, say)
         finally:
             await file_plan.finish(db, actor, applied)
+    if failed is not None:
+        raise CannotStart(f"cannot write {secrets_file}: {failed.strerror}")
 
 
 @asynccontextmanager
@@ -185,16 +186,24 @@ def _record(plan: Plan) -> Mapping[str, Any]:
     }  # fmt: skip
 
 
-def _keep(created: Sequence[Created], secrets_file: Path) -> None:
-    """Write the new secrets to their file, or remove it when there are none."""
+def _keep(created: Sequence[Created], secrets_file: Path) -> OSError | None:
+    """Write the new secrets to their file, or remove it when there are none.
+
+    Return the error that prevents it, such as that of a full disk; then there is no file.
+    """
     rows = _secrets(created)
     if not rows:
         _unmake(secrets_file)
-        return
-    with secrets_file.open("wb") as handle:
-        handle.write(rows)
-        handle.flush()
-        os.fsync(handle.fileno())
+        return None
+    try:
+        with secrets_file.open("wb") as handle:
+            handle.write(rows)
+            handle.flush()
+            os.fsync(handle.fileno())
+    except OSError as error:
+        _unmake(secrets_file)
+        return error
+    return None
 
 
 def _tell(created: Sequence[Created], secrets_file: Path | None, say: Say) -> None:

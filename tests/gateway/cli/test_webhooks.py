@@ -12,6 +12,7 @@ from pathlib import Path
 from tests.gateway.cli.test_cli import EMAIL
 from tests.gateway.cli.test_cli_accounts import Run, add_user, output_of, run
 from tests.support.process import environment
+from tests.support.volume import fill, tmpfs
 from tests.support.waiting import HANG_SECONDS
 
 __all__ = ["run"]
@@ -113,3 +114,18 @@ def test_an_output_that_takes_nothing_costs_neither_secrets_nor_the_rest(
     assert (made["name"], made["secret"][:6]) == ("crm", "whsec_")
     left = output_of(run, "webhooks", "export", *OWNER)
     assert ('name = "crm"' in left, 'name = "erp"' in left) == (True, False)
+
+
+def test_secrets_that_their_disk_does_not_take_are_printed(run: Run, tmp_path: Path) -> None:
+    _prepare(run)
+    file = tmp_path / "hooks.toml"
+    file.write_text(FILE.replace("headers", "#"))
+    with tmpfs(tmp_path, 1) as disk:
+        ballast = fill(disk)
+        secrets = disk / "new.jsonl"
+        done = run("webhooks", "apply", str(file), *OWNER, "--secrets", str(secrets))
+        assert [*disk.iterdir()] == [ballast]
+    assert done.returncode == 1
+    assert done.stderr == f"carteiro: cannot write {secrets}: No space left on device\n"
+    assert (done.stdout.count("whsec_"), str(secrets) in done.stdout) == (1, False)
+    assert 'name = "erp"' in output_of(run, "webhooks", "export", *OWNER)
