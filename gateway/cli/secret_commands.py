@@ -12,7 +12,7 @@ from gateway.server.config import Config
 from outbox.clock import SystemClock
 from outbox.database import transfer_ends
 from outbox.database.database_urls import without_password
-from outbox.database.transaction import Database
+from outbox.database.transaction import Database, Tx
 from outbox.database.transfer import Place
 from outbox.errors import CannotStart, OutboxError
 from outbox.ids import Ids
@@ -116,10 +116,7 @@ async def _give_up(config: Config, path: Path, say: Say) -> None:
         where = startup.keys_named(config)
         if await db.read(key_mark.objection_in, ring) is None:
             raise CannotStart(f"{where} belongs to the database; there is nothing to give up")
-        await db.write(key_mark.replace, ring)
-        lost = await db.write(signing_keys.give_up, ring, db.ids.token(SEED_BYTES))
-        accounts = await db.read(sealed_columns.unreadable, "two_factors", ring)
-        stores = await db.read(sealed_columns.unreadable, "payment_secrets", ring)
+        lost, accounts, stores = await db.write(_replace, ring, db.ids.token(SEED_BYTES))
     say(f"From now on {where} belongs to {without_password(config.database.url)}.")
     say(
         "Webhooks whose secrets were encrypted with the lost keys send nothing until their owners "
@@ -141,6 +138,19 @@ async def _give_up(config: Config, path: Path, say: Say) -> None:
             f"{stores} {'store needs' if stores == 1 else 'stores need'} a new payment secret, "
             "created in the console."
         )
+
+
+async def _replace(tx: Tx, ring: KeyRing, seed: bytes) -> tuple[int, int, int]:
+    """Give up all at once; return how many signing keys, accounts and stores lose a secret.
+
+    In one transaction, because nobody is told later: a repeat finds nothing to give up.
+    """
+    await key_mark.replace(tx, ring)
+    return (
+        await signing_keys.give_up(tx, ring, seed),
+        await sealed_columns.unreadable(tx, "two_factors", ring),
+        await sealed_columns.unreadable(tx, "payment_secrets", ring),
+    )
 
 
 def _file(config: Config) -> Path:

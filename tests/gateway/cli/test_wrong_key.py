@@ -32,7 +32,7 @@ from tests.gateway.cli.test_cli import one_line
 from tests.gateway.domain.storefront.payments.test_payment_secrets import store_of
 from tests.support.codes import code_of
 from tests.support.databases import PostgresServer, SqliteFiles
-from tests.support.drain import Inbox, add_webhook, drain, inbox, make_many, rows
+from tests.support.drain import Inbox, add_webhook, drain, inbox, make_many, rows, run
 from tests.support.process import Serving, carteiro, command, environment, serving_process
 from tests.support.waiting import until
 
@@ -324,8 +324,12 @@ async def test_what_lost_keys_leave_unreadable_is_told_with_its_fix(there: Insta
 
     # The other one has not turned it on: it signs in with its password.
     assert await db.write(confirm)
-    await db.close()
     words = ("secrets", "init", "--give-up-secrets")
+    # A database that fails at the last count gives up nothing, or nobody would be told.
+    await db.write(run, "alter table payment_secrets rename to away")
+    assert (await there.ran(*words, file=there.folder / "new.key"))[0] == 1
+    await db.write(run, "alter table away rename to payment_secrets")
+    await db.close()
     status, out, err = await there.ran(*words, file=there.folder / "new.key")
     assert status == 0, err
     assert (
