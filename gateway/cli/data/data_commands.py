@@ -8,6 +8,7 @@ import sys
 from argparse import Namespace
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
+from contextvars import ContextVar
 from functools import wraps
 from pathlib import Path
 
@@ -40,6 +41,8 @@ from outbox.ids import Ids
 from outbox.queue.upkeep import queue_transfer
 
 Command = Callable[[Config, Namespace, Callable[[str], None]], Awaitable[None]]
+_done: ContextVar[asyncio.Event] = ContextVar("done")
+"""Set once what the command is for is done."""
 
 
 def ended_by_signal(command: Command) -> Command:
@@ -49,12 +52,15 @@ def ended_by_signal(command: Command) -> Command:
     async def run(config: Config, arguments: Namespace, say: Callable[[str], None]) -> None:
         task = asyncio.current_task()
         assert task is not None
-        ended = False
+        ended, done = False, asyncio.Event()
+        _done.set(done)
 
         def end() -> None:
             nonlocal ended
-            ended = True
-            task.cancel()
+            # The loop may have read the signal before the change and call this after it.
+            if not done.is_set():
+                ended = True
+                task.cancel()
 
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGTERM, end)
@@ -62,6 +68,10 @@ def ended_by_signal(command: Command) -> Command:
             await command(config, arguments, say)
         except asyncio.CancelledError:
             if not ended:
+                raise
+            if done.is_set():
+                # The command has outlived SIGTERM: this is another interruption.
+                task.uncancel()
                 raise
             raise CannotStart("ended by SIGTERM; nothing is changed") from None
         finally:
@@ -72,7 +82,7 @@ def ended_by_signal(command: Command) -> Command:
 
 def changed() -> None:
     """Ignore SIGTERM from now on: what the command is for is done, and it ends soon."""
-    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, lambda: None)
+    _done.get().set()
 
 
 Say = Callable[[str], None]
