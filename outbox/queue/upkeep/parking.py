@@ -161,19 +161,20 @@ async def remove(db: Database, webhook_id: str, also: Also = nothing) -> Removed
     patience.set(None)
     await db.write(stop, webhook_id)
     cancelled, more = 0, True
-    while more:
-        more, ended = await db.write(_cancel, webhook_id)
-        tell_cancelled(db, webhook_id, ended)
-        cancelled += ended
-    # Not before: a webhook that somebody activates meanwhile keeps its counts.
-    while await db.write(_remove_counts, webhook_id):
-        pass
     while True:
+        while more:
+            more, ended = await db.write(_cancel, webhook_id)
+            tell_cancelled(db, webhook_id, ended)
+            cancelled += ended
+        # Not before: a webhook that somebody activates meanwhile keeps its counts.
+        while await db.write(_remove_counts, webhook_id):
+            pass
         result, ended, sending = await db.write(_remove, webhook_id, also, cancelled)
         tell_cancelled(db, webhook_id, ended)
         cancelled += ended
         if result != "more":
             return Removed(cancelled, sending) if result == "done" else None
+        more = True
 
 
 async def _activate(tx: Tx, webhook_id: str, parked: Parked, also: Also) -> tuple[Step, int]:
@@ -240,15 +241,10 @@ async def _remove(tx: Tx, webhook_id: str, also: Also, before: int) -> tuple[Ste
     await lanes.lock(tx, [webhook_id])
     if await tx.one(STILL_INACTIVE, webhook_id) is None:
         return "no", 0, 0
-    more, ended = await _end_some(tx, webhook_id, deleted_webhooks.REASON)
-    if more:
-        return "more", ended, 0
-    # Last, because the fan-out of all nodes waits for this lock. The last one that saw the webhook
-    # may have made deliveries only now, and counted: with its counts locked here, each would wait
-    # for the other.
+    # The fan-out of all nodes waits for this lock. The last one that saw the webhook may have made
+    # deliveries only now, and counted: with its counts locked here, each would wait for the other.
     await tx.one(lanes.NO_FAN_OUT)
-    more, late = await _end_some(tx, webhook_id, deleted_webhooks.REASON)
-    ended += late
+    more, ended = await _end_some(tx, webhook_id, deleted_webhooks.REASON)
     if more:
         return "more", ended, 0
     await attempt_counts.remove(tx, webhook_id, BATCH)
