@@ -198,7 +198,7 @@ class Traffic:
 
 
 SCRAPE_SECONDS = 1
-OFFSET = re.compile(r" offset \d+m")
+OFFSET = re.compile(r" offset (?:\d+[a-z]+)+")
 PATIENCE = 60.0
 POINTS = 200
 """Points of a panel, as many as Grafana asks for a panel of this width."""
