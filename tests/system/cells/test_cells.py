@@ -449,7 +449,7 @@ async def _killed(
         await cells.start(name)
 
 
-@pytest.mark.timeout(1_200)
+@pytest.mark.timeout(3_600)
 async def test_moves_with_kills_lose_nothing(tmp_path: Path) -> None:
     """Owners move at random; the command is killed at each step, and something with it."""
     rng, repeated = random.Random(1), 0
@@ -472,7 +472,7 @@ async def test_moves_with_kills_lose_nothing(tmp_path: Path) -> None:
         print("repeated:", repeated, "refused:", refused)
 
 
-@pytest.mark.timeout(1_200)
+@pytest.mark.timeout(3_600)
 async def test_others_see_nothing_of_moves_and_of_a_cell_that_is_down(tmp_path: Path) -> None:
     async with busy(tmp_path, pause=4.0) as (cells, servers):
         await _written(cells.owners, 5)
