@@ -36,9 +36,12 @@ OWNERS = 5
 KILLS = 2
 LEAST_SECONDS = 8.0
 """Minimum seconds of writes beside the delete and before it."""
-PATIENCE_SECONDS = 180.0
-LOOK_SECONDS = 0.05
-"""Seconds between looks at what is left; SQLite removes 35,000 dependants in a second."""
+PATIENCE_SECONDS = 600.0
+LOOK_SECONDS: dict[Engine, float] = {"sqlite": 0.05, "postgres": 0.5}
+"""Seconds between looks at what is left; SQLite removes 35,000 dependants in a second.
+
+On PostgreSQL a look is a long count on the cores of the others, whom the job would let go first.
+"""
 AT_ONCE = 10_000
 """Rows inserted in one unit, which has time limits on a busy machine too."""
 
@@ -127,7 +130,7 @@ async def run_delete(
                 bound = delete.count * (kills - turn) // (kills + 1)
                 async with asyncio.timeout(PATIENCE_SECONDS):
                     while (now := await left()) > bound:
-                        await asyncio.sleep(LOOK_SECONDS)
+                        await asyncio.sleep(LOOK_SECONDS[engine])
                 if turn < kills:
                     kills_at.append(now)
                     product.kill()
