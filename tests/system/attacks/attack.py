@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 import aiohttp
 
+from tests.benchmarks.figures import quantile
 from tests.support.deployed import Deployed, deployed
 from tests.support.engines import Engine
 from tests.support.product import queued_seconds
@@ -174,7 +175,7 @@ async def beside(target: Target, attack: Callable[[], Awaitable[int]]) -> int:
             requests = await attack()
             # One whole round begins after the attack, to measure its aftermath too.
             among += await _round(http, target)
-    before, after = (sorted(took)[round(len(took) * 0.99) - 1] for took in (alone, among))
+    before, after = (quantile(took, 0.99) for took in (alone, among))
     if after > max(WAIT_SECONDS, TIMES * before):
         target.findings.append(f"somebody else waits {after:.2f} s instead of {before:.2f} s")
     return requests

@@ -33,7 +33,7 @@ from tests.support.waiting import until
 from tests.system.attacks.attack import Attack, Target, beside, run_attack
 
 REQUESTS = 300
-AT_ONCE = 50
+AT_ONCE = 150
 RECORDS = 100_000
 FILL_AT_ONCE = 1_280
 """Ten statements of the largest size that outbox.database.sql makes."""
