@@ -474,6 +474,7 @@ async def test_faults_are_kept_up_to_a_bound_and_all_counted(
     assert lines.text == "name,email\r\n" + "Ana,x\r\n" * 3
 
 
+@pytest.mark.slow
 async def test_a_held_import_waits_between_its_dry_run_and_its_start(
     api: RestApi, ana: Person
 ) -> None:

@@ -98,6 +98,7 @@ async def test_a_link_that_clients_refuse_is_left_out(ana: Person, db: Database)
         assert len(after.body["data"]) == min(100, many - 100)
 
 
+@pytest.mark.slow
 async def test_hundreds_of_ids_cost_as_much_as_their_pages(db: Database) -> None:
     served = []
     async with serving(db, Config(limits=Limits(read_per_second=6))) as site:

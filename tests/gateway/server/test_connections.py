@@ -21,6 +21,7 @@ NODES = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("statement", "settings", "told"),
     [

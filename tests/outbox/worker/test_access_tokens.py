@@ -91,6 +91,7 @@ async def test_a_second_refusal_is_an_ordinary_failure(db: Database) -> None:
     assert (second["tries"], len(server.requests)) == (1, 2)
 
 
+@pytest.mark.slow
 @ONE_ENGINE
 async def test_a_token_is_renewed_before_its_end_while_it_is_used(db: Database) -> None:
     async with issuer(expires_in=2) as (server, box), drain(db, ring()) as running:
@@ -129,6 +130,7 @@ async def test_a_failing_endpoint_is_the_failure_of_its_webhook(db: Database) ->
     assert box.got == []
 
 
+@pytest.mark.slow
 @ONE_ENGINE
 async def test_what_is_no_token_endpoint_sends_nothing(db: Database) -> None:
     """One that hangs, sends on to a private address, answers with a page, is not allowed."""

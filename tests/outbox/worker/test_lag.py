@@ -58,6 +58,7 @@ async def db(postgres_server: PostgresServer) -> AsyncIterator[Database]:
     await postgres_server.drop(url)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("leaps", "lag", "in_parts"),
     [

@@ -12,6 +12,7 @@ from tests.support.site import serving
 from tests.support.waiting import until
 
 
+@pytest.mark.slow
 async def test_a_dry_run_begins_when_it_is_sent(
     db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -165,6 +165,7 @@ KEPT = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("why", LEFT)
 async def test_fan_out_is_left_to_its_parts(db: Database, why: str) -> None:
     hook, _ = await add_webhook(db, ring(), URL)

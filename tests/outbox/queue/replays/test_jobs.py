@@ -288,6 +288,7 @@ async def test_two_jobs_at_once_send_each_event_once(shop: Shop) -> None:
     assert sorted(await shop.replayed()) == sorted(ids)
 
 
+@pytest.mark.slow
 async def test_two_runners_of_a_job_send_each_event_once(shop: Shop) -> None:
     ids = await shop.ended(*["dead"] * 40)
     job_id = await shop.job("dead", rate=7)

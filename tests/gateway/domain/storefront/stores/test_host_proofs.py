@@ -221,6 +221,7 @@ async def test_accounts_take_turns_at_look_ups(
     assert [owner for _, owner in first].count(bia.user_id) == 1
 
 
+@pytest.mark.slow
 async def test_name_servers_that_say_nothing_hold_up_no_request(
     api: RestApi, ana: Person, names: Names, monkeypatch: pytest.MonkeyPatch
 ) -> None:

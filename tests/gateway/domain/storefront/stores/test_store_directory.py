@@ -109,6 +109,7 @@ async def test_what_no_store_can_allow_is_not_read(shop: Shop, counted: Counted)
     assert not any(map(store_origins.may_be_one, ("https://\udcff.example", "https://a\0.example")))
 
 
+@pytest.mark.slow
 async def test_a_client_beyond_its_rate_costs_few_reads(still: Database) -> None:
     counted = Counted(still, of_requests=True)
     config = Config(limits=Limits(storefront_per_minute=1))
