@@ -6,10 +6,10 @@ Between kills the owner reads: nothing may show deleted records.
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import aiohttp
@@ -109,6 +109,10 @@ async def run_delete(
             [(count,)] = await query(site.url, delete.left.format(owner=owner, record=record))
             return int(count)
 
+        async def few(most: int) -> list[int]:
+            count = await left()
+            return [count] if count <= most else []
+
         verdict = Verdict(f"{delete.name}, {engine}", SEED)
         async with site.writing(RATE):
             await site.more(round(RATE * LEAST_SECONDS))
@@ -128,9 +132,7 @@ async def run_delete(
                 named = any("companyId" in contact for contact in page["data"])
                 verdict.find(named, "contacts still name the company")
                 bound = delete.count * (kills - turn) // (kills + 1)
-                async with asyncio.timeout(PATIENCE_SECONDS):
-                    while (now := await left()) > bound:
-                        await asyncio.sleep(LOOK_SECONDS[engine])
+                [now] = await until(partial(few, bound), PATIENCE_SECONDS, LOOK_SECONDS[engine])
                 if turn < kills:
                     kills_at.append(now)
                     product.kill()

@@ -34,6 +34,7 @@ from tests.system.attacks.attack import Attack, Target, beside, run_attack
 
 REQUESTS = 300
 AT_ONCE = 150
+"""Fewer searches end before somebody else waits long, even without turns."""
 RECORDS = 100_000
 FILL_AT_ONCE = 1_280
 """Ten statements of the largest size that outbox.database.sql makes."""
